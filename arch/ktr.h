@@ -17,9 +17,9 @@ static inline void arch_ktr_set_tid(uint32_t tid);
  */
 static inline void arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret,
 				   uintptr_t *fp);
-/* Of such a frame at an entry: the parameters of the probed function that came in registers. */
+/* The parameters in registers of the probed function, from such a frame at an entry. */
 static inline const uint64_t *arch_ktr_parameters(const uintptr_t *frame);
-/* And its parameter n, 6 to 9: where it is, in a register or on the stack. */
+/* Where parameter n, 6 to 9, of the probed function is: a register's place, or the stack. */
 static inline const uint64_t *arch_ktr_parameter(const uintptr_t *frame, unsigned n);
 
 /*

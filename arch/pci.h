@@ -16,7 +16,7 @@ struct arch_pci_host {
 	uint64_t mem_first, mem_size, mem_pa;
 };
 
-/* False: this machine has none that drivers must scan. After arch_machine_init(). */
+/* Finds the PCI host. False: there is none to scan. After arch_machine_init(). */
 bool arch_pci_host(struct arch_pci_host *h);
 /*
  * A line that is raised by writing *data to *address, as MSI-X does. Each call gives another one.

@@ -20,7 +20,7 @@ struct arch_fpregs; /* NT_PRFPREG */
 
 /* tls: the program's thread pointer, where the frame does not have it. */
 void arch_regs_get(struct arch_regs *r, const struct arch_trapframe *tf, uint64_t tls);
-/* Takes what a program may have: no rights. False: no program can run with such registers. */
+/* Loads the registers that a program may set: no rights. False: no program can run with these. */
 bool arch_regs_set(const struct arch_regs *r, struct arch_trapframe *tf, uint64_t *tls);
 void arch_fpregs_get(struct arch_fpregs *r, const struct arch_fpu *fpu);
 void arch_fpregs_set(const struct arch_fpregs *r, struct arch_fpu *fpu);

@@ -13,7 +13,7 @@
 #include "kernel/abi/signal.h"
 
 struct arch_sigframe; /* defined by the port: the part that is written */
-struct arch_fault;    /* the same: what a frame tells of the thread's last fault; 0: none */
+struct arch_fault;    /* defined by the port: what a frame tells of the last fault */
 
 #include <md/signal.h>
 

@@ -30,7 +30,7 @@ static inline void arch_tf_set_return(struct arch_trapframe *tf, uint64_t v);
 static inline uint64_t arch_tf_return(const struct arch_trapframe *tf);
 /* Did a system call make this frame, and nothing change it since but its return value? */
 static inline bool arch_tf_in_syscall(const struct arch_trapframe *tf);
-/* If so: makes the program call again, with the same arguments. */
+/* After arch_tf_in_syscall(): makes the program call again, with the same arguments. */
 static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
 /*
  * Also defines ARCH_CALL_REWOUND. 1: a debugger sees a call that is to begin again as such a frame.

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* arch_clock_read(), not before what the program did before. */
+/* arch_clock_read(), which does not run before what the program did before it. */
 static inline uint64_t vdso_ticks(void);
 /* A system call with two arguments. */
 static inline long vdso_call(long number, uint64_t a, uint64_t b);

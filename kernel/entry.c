@@ -298,7 +298,7 @@ entry_nmi(struct arch_trapframe *tf)
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL), hung;
 
 	if (stop_inside())
-		return; /* an NMI to stop this CPU, which has the machine already */
+		return; /* this NMI was to stop the CPU, which has the machine already */
 	kdb_points_load(false);
 	if (stop_here(tf)) {
 		kdb_points_load(true);

@@ -65,7 +65,7 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
-/* Only what is memory: the loader may have said anything. */
+/* Frees only what is memory: the loader may have said anything. */
 static void
 free_module(uint64_t start, uint64_t end)
 {
@@ -80,7 +80,7 @@ free_module(uint64_t start, uint64_t end)
 	}
 }
 
-/* Into the root, which is in memory, or on a disk. */
+/* Unpacks the archives into the root, which is in memory, or on a disk. */
 static void
 unpack_modules(void)
 {
@@ -96,7 +96,7 @@ unpack_modules(void)
 	boot_info.module_count = 0;
 }
 
-/* Would the script be unpacked? Then one that stands on a disk is of a boot before. */
+/* Would the script be unpacked? Then a script that stands on a disk is from a boot before. */
 static bool
 modules_have(const char *script)
 {

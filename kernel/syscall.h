@@ -12,7 +12,7 @@
 #include "kernel/abi/syscalls.def"
 #undef SYSCALL
 
-/* Defines one that is an expression of a[]. */
+/* Defines a system call that is an expression of a[]. */
 #define SYSCALL_IS(name, ...)                   \
 	int64_t sys_##name(const uint64_t a[6]) \
 	{                                       \
@@ -21,9 +21,9 @@
 
 /* What a system call does that a signal has interrupted. */
 enum syscall_restart {
-	RESTART_NOT,    /* it does not; or there is no such call */
+	RESTART_NOT,    /* the call does not begin again; or there is no such call */
 	RESTART_FINAL,  /* it ends with EINTR */
-	RESTART_WAITED, /* for a handler: it begins again if there was none */
+	RESTART_WAITED, /* for a handler the call ends; it begins again if there was none */
 	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */
 	RESTART_AGAIN, /* it begins again, unless a handler without SA_RESTART ran; of a socket with
 			* a timeout: FINAL (proc_call_final()) */
@@ -44,5 +44,5 @@ struct syscall {
 	enum syscall_enomem enomem;
 };
 
-/* Of any number; an unknown one has an empty name. */
+/* The row of any number; an unknown one has an empty name. */
 const struct syscall *syscall_find(uint64_t nr);

@@ -75,7 +75,7 @@ int ktr_owner_register(const char *name, ktr_hook_fn *hook);
 int ktr_owner_unregister(unsigned owner);
 /** The owner's name, NULL when there is no such owner. Control lock: so long the name is valid. */
 const char *ktr_owner_name(unsigned owner);
-/** Bits of the registered owners that have the site on: who would miss it. */
+/** Registered owners that have the site on, and would miss it: a bit each. */
 static inline uint32_t
 ktr_site_users(const struct ktr_site *site)
 {
@@ -83,8 +83,8 @@ ktr_site_users(const struct ktr_site *site)
 	       ~(1u << KTR_OWNER_MASK | 1u << KTR_OWNER_COMMAND);
 }
 /**
- * The sites of one registered owner become those of another one. A firing meanwhile is for exactly
- * one of the two.
+ * Gives the sites of one registered owner to another one. A firing meanwhile is for exactly one of
+ * the two.
  */
 void ktr_owner_move(unsigned from, unsigned to);
 /** Number of sites that the owner wants on. */
@@ -94,7 +94,7 @@ unsigned ktr_owner_sites(unsigned owner);
 struct ktr_selection {
 	unsigned matched; /* sites that SPEC names */
 	unsigned on;      /* of these: on afterwards, for any owner */
-	unsigned changed; /* of these: switched on or off by this call */
+	unsigned changed; /* sites of these that this call has switched on or off */
 	uint32_t owners;  /* bit N: owner N wants at least one of these on */
 };
 
@@ -162,7 +162,7 @@ struct ktr_stats {
 
 struct ktr_log;
 
-/** False: no such CPU. Exact while nothing is being recorded on it. Takes the control lock. */
+/** False: no such CPU. Exact while nothing is recorded on the CPU. Takes the control lock. */
 bool ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
 /** ktr_log_stats() with the control lock held, or the machine stopped. */
 bool ktr_log_stats_locked(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);

@@ -36,7 +36,7 @@ struct ktr_decode_site {
 	uint64_t classes;
 	uint32_t nargs;
 	uint8_t strings; /* bit N: parameter N is a %s */
-	bool parts;      /* its events are parts of long data (ktr/wire.h) */
+	bool parts;      /* the site's events are parts of long data (ktr/wire.h) */
 	const char *file, *func, *fmt;
 	struct ktr_event_plan plan; /* of fmt, for ktr_decode_text() */
 };

@@ -38,7 +38,7 @@ decode_data_format(const char *fmt)
 	return *fmt == *expected;
 }
 
-/* The group of that number: a new one takes the older one's place. NULL: no memory. */
+/* Finds the group of that number; a new one takes an older one's place. NULL: no memory. */
 static struct decode_group *
 group_of(struct ktr_decoder *d, unsigned cpu, uint32_t number)
 {

@@ -354,7 +354,7 @@ frame_fault(struct ktr_decoder *d, struct body *b)
 	return NULL;
 }
 
-/* A frame of one number, which is handed to `op` if that is not NULL. */
+/* Reads a frame of one number, and gives that to `op` if op is not NULL. */
 static const char *
 frame_number(struct ktr_decoder *d, struct body *b, void (*op)(void *arg, uint64_t number),
 	     const char *malformed)

@@ -95,7 +95,7 @@ const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
 /** Keeps a name that a frame tells. False: there is no room; d->no_memory may be set. */
 bool decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key,
 		 const uint8_t *bytes, size_t n);
-/** Names may be forgotten, since a HEADER has come: those in use will be told again. */
+/** Ages the names, since a HEADER has come: those that are in use will be told again. */
 void decode_names_age(struct ktr_decoder *d, struct decode_names *names);
 
 /** Is that the format of the site whose events are parts of long data? */

@@ -24,7 +24,7 @@ struct ktr_dynamic_texts ktr_dynamic_texts[KTR_DYNAMIC_SITES];
 uint64_t ktr_dynamic_reused;
 
 static unsigned fresh;                 /* sites from here on were never used */
-static bool usable[KTR_DYNAMIC_SITES]; /* free, and no ring had an event of it */
+static bool usable[KTR_DYNAMIC_SITES]; /* number is free, and no ring has an event of it */
 
 uint32_t
 ktr_dynamic_check(const char text[KTR_DYNAMIC_TEXT])
@@ -63,7 +63,7 @@ find_usable(void)
 	}
 }
 
-/* A number that may be used; KTR_DYNAMIC_SITES: there is none. */
+/* Finds a number that may be used. KTR_DYNAMIC_SITES: there is none. */
 static unsigned
 take_usable(void)
 {

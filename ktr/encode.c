@@ -320,7 +320,7 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 	frame_end(e);
 }
 
-#define TOLD_THREAD (1ull << 63) /* with its id; idents are as they are */
+#define TOLD_THREAD (1ull << 63) /* flag beside a thread's id; idents have no flag */
 
 /* Was that thread's name, or that ident's, looked at in this batch? If so, once is enough: the
  * batch's events are older than the first look. */
@@ -359,7 +359,7 @@ static inline void
 encode_string(struct ktr_encoder *e, uint64_t value)
 {
 	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
-	/* Two values of one slot are both remembered, so that they do not come again in turn. */
+	/* Remembers two values for each slot, so that two that come in turn are not sent again. */
 	struct ktr_encoder_string *sent = e->strings[(mixed >> 54) % KTR_ENCODER_STRINGS];
 	bool there = value >> 48 == KTR_IDENT_TAG
 			 ? batch_told(e, value)
@@ -372,7 +372,7 @@ static void
 encode_thread(struct ktr_encoder *e, uint32_t tid)
 {
 	char name[KTR_THREAD_NAME];
-	/* Two for each slot, for two threads that run in turn. */
+	/* Remembers two threads for each slot, so that two that run in turn are not sent again. */
 	uint64_t *sent = e->threads[tid % KTR_ENCODER_THREADS];
 	if (batch_told(e, TOLD_THREAD | tid))
 		return;
@@ -491,7 +491,7 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, const struct ktr
 	e->batch_count++;
 }
 
-/* What is known of a site. Its SITE frame is made if it is not in the stream yet. */
+/* Finds what is known of a site. Makes its SITE frame if the stream does not have it yet. */
 static const struct ktr_encoder_site *
 known_site(struct ktr_encoder *e, unsigned number)
 {

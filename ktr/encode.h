@@ -136,7 +136,7 @@ void ktr_encoder_forget(struct ktr_encoder *e);
 /** Forgets which sites made at run time were sent. No batch is being built. */
 void ktr_encoder_forget_made(struct ktr_encoder *e);
 
-/** False: e->out must be taken away before the next ktr_encode_…() call. */
+/** False: the caller must take e->out away before the next ktr_encode_…() call. */
 bool ktr_encoder_room(const struct ktr_encoder *e);
 
 /* Each appends frames to e->out, which must have room. `cpus` has n rows. */
@@ -147,7 +147,7 @@ void ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64
 		     uint64_t from_ticks, uint64_t to_ticks, enum ktr_wire_loss reason);
 void ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text);
 void ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks);
-/** The mask as it is now. Returns it. */
+/** Puts the mask into the stream as it is now. Returns it. */
 uint64_t ktr_encode_mask(struct ktr_encoder *e);
 void ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks);
 void ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /**
- * Nanoseconds of so many ticks of a counter of hz a second, to the nanosecond; UINT64_MAX: more
- * than 2^63. 0 < hz <= 18 GHz.
+ * Nanoseconds of so many ticks of a counter of hz a second, rounded down; UINT64_MAX: more than
+ * 2^63. 0 < hz <= 18 GHz.
  */
 static inline uint64_t
 ktr_ticks_to_ns(uint64_t ticks, uint64_t hz)

@@ -187,7 +187,7 @@ put_literal(const struct ktr_format_out *out, char c)
 		format_print(out, "\\\\x%02x", (unsigned char)c);
 }
 
-/* A conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
+/* Writes a conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
 static void
 put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
 {

@@ -104,7 +104,7 @@ fmt_scan_type(const char **p)
 	}
 }
 
-/* {name}: a word that does not begin with a digit, or it is none. */
+/* Reads {name}. A word that begins with a digit, or no word at all, is no name. */
 static void
 fmt_scan_name(const char **p, struct fmt_spec *s)
 {

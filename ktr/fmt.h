@@ -70,7 +70,7 @@ size_t fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt);
  */
 void fmt_scan(const char **fmt, struct fmt_spec *spec);
 
-/** The part of it before the letter: flags, width, precision, length. conv stays 0. */
+/** Scans what a conversion has before its letter: flags, width, precision, length. conv stays 0. */
 void fmt_scan_head(const char **fmt, struct fmt_spec *spec);
 
 /** Prints one value, a string by its address, by a conversion (not %), without its stars. */

@@ -23,7 +23,7 @@ size_t ktr_frame_decode(uint8_t *to, size_t room, const uint8_t *p, size_t len);
 
 enum ktr_frame_fault { KTR_FRAME_SOUND, KTR_FRAME_SHORT, KTR_FRAME_LENGTH, KTR_FRAME_CHECKSUM };
 
-/** What is wrong with the decoded bytes of a frame; *body: the bytes of its body, as it says. */
+/** What is wrong with a frame's decoded bytes; *body: how many bytes of body the frame says. */
 enum ktr_frame_fault ktr_frame_check(const uint8_t *frame, size_t len, size_t *body);
 
 static inline uint32_t

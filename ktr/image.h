@@ -63,7 +63,7 @@ extern struct ktr_image_root *ktr_image;
  * boot.
  */
 void ktr_image_move(struct ktr_image_root *to, struct ktr_image_root *spare);
-/** Is the root as it was written? False also while it changes. */
+/** Is the root as it was written? False also while it is being changed. */
 bool ktr_image_whole(const struct ktr_image_root *root);
 /**
  * Read-only data to which parameters and sites point; interned texts need no such call. At most

@@ -38,7 +38,7 @@ image_read_text(struct ktr_image *im, uint64_t va, char *buf, size_t size)
 	return false;
 }
 
-/* Are the texts of a site that was made at run time as it was made? */
+/* Are the texts of a site made at run time as they were made? */
 static bool
 site_sound(const struct ktr_image *im, const struct ktr_site *site)
 {
@@ -208,7 +208,7 @@ look_beyond(struct ktr_image *im, struct ktr_image_cpu *c)
 			     (unsigned long long)c->head, (unsigned long long)beyond);
 }
 
-/* The time of the log's first event, as ktr_ring_since(); or one that is possible. */
+/* The time of the log's first event, as ktr_ring_since() has it; or a time that is possible. */
 static uint64_t
 log_since(struct ktr_image *im, const struct ktr_image_cpu *c, const struct ktr_ring *ring)
 {

@@ -31,10 +31,10 @@ struct ktr_image_cpu {
 	uint64_t slots; /* address */
 	uint64_t entries;
 	uint64_t start;   /* sequence number of the log's first event; those below tail are lost */
-	uint64_t tail;    /* that of the oldest event that may be there */
+	uint64_t tail;    /* number of the oldest event that may be there */
 	uint64_t head;    /* that of the newest, + 1 */
 	uint64_t sound;   /* entries that fit */
-	uint64_t parts;   /* of sound: parts of the events' long data */
+	uint64_t parts;   /* sound entries that are parts of the events' long data */
 	uint64_t corrupt; /* those that do not */
 	uint64_t since;   /* when the log began here, ticks */
 	uint64_t first_ticks, last_ticks; /* of sound entries */

@@ -213,7 +213,7 @@ thread_has(uint64_t word, uint32_t tid)
 	return word >> 32 == tid && (uint32_t)word >= THREAD_NUMBER;
 }
 
-/* The way of its set in which a thread's name is, and the word; -1: it has no name. */
+/* Finds the way of its set in which a thread's name is, and the word. -1: it has no name. */
 static int
 thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 {
@@ -227,8 +227,8 @@ thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 	return -1;
 }
 
-/* Chooses the way for a new thread's name: one that is free, else that of a thread that has
- * ended, else any. -1 if all are busy. */
+/* Chooses the way for a new thread's name: a free one, else that of a thread that has ended, else
+ * any. -1 if all are busy. */
 static int
 thread_victim(uint32_t tid, uint64_t *word)
 {
@@ -282,7 +282,7 @@ ktr_thread_name(uint32_t tid, const char *name)
 		if (way < 0)
 			way = thread_victim(tid, &word);
 		if (way < 0)
-			return; /* others are storing names in all of them */
+			return; /* other CPUs are storing names in all of them */
 	} while (!__atomic_compare_exchange_n(&intern_names->threads[set][way], &word, THREAD_BUSY,
 					      false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* busy before any of the name is seen */

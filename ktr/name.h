@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Is it a letter, a digit or _, of which names consist? */
+/** Is the character a letter, a digit or _, of which names consist? */
 static inline bool
 ktr_is_word(char c)
 {

@@ -31,7 +31,7 @@ struct ktr_param {
 /** Fills in p[0] to p[n - 1]. Parameters that the format lacks are p1… of 64 bits. n <= 6. */
 void ktr_params_scan(const char *fmt, struct ktr_param *p, unsigned n);
 
-/** Is it the name of a thread: `comm`, `next_comm`? */
+/** Is the parameter the name of a thread: `comm`, `next_comm`? */
 bool ktr_param_is_comm(const struct ktr_param *p);
 
 /** The value cut to the size of its C type, and extended to 64 bits again. */

@@ -47,7 +47,7 @@ name_of(const char *fmt, char to[KTR_PROBE_TEXT])
 			*to = '-';
 }
 
-/* The text after the prefix; NULL: the format does not begin with it. */
+/* The text after the prefix. NULL: the format does not begin with it. */
 static const char *
 text_after(const char *fmt, const char *prefix)
 {

@@ -101,8 +101,8 @@ void
 ktr_ring_close(unsigned cpu)
 {
 	struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
-	/* The reason to close is seen by ring_open(), or ring_open() comes first and this store
-	 * undoes it. */
+	/* ring_open() sees the reason to close; or ring_open() comes first, and this store undoes
+	 * it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (ring != NULL)
 		__atomic_store_n(&ring->limit, 0, __ATOMIC_RELAXED);
@@ -342,7 +342,7 @@ ktr_record_slow4(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 /* ---- the record functions ---- */
 
 #define NO_PAIR ((struct ktr_pair){0, 0})
-/* The last two parameters, where only the slow path wants them. */
+/* The last two parameters, for ports where only the slow path wants them. */
 #ifndef KTR_PORT_PAIR
 #define KTR_PORT_PAIR(more) ((struct ktr_pair){(more).a5, (more).a6})
 #endif
@@ -417,7 +417,7 @@ ktr_ring_since(const struct ktr_ring *ring)
 	if (ktr_ring_head(ring) <= start)
 		return 0;
 	uint64_t ticks = __atomic_load_n(&ktr_ring_slot(ring, start)->ticks, __ATOMIC_RELAXED);
-	/* If the slot was overwritten, the time is kept: pairs with ring_keep_since(). */
+	/* If the slot was overwritten, somebody has kept the time: pairs with ring_keep_since(). */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	kept = __atomic_load_n(&ring->since, __ATOMIC_RELAXED);
 	return kept != 0 ? kept : ticks;
@@ -444,7 +444,7 @@ ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *to)
 	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED);
 	KTR_PORT_STEP(KTR_HOST_READ);
 	to->site = ktr_site_number_of(__atomic_load_n(&from->site, __ATOMIC_RELAXED));
-#pragma GCC unroll 6 /* also for size: it is a part of each event's way out */
+#pragma GCC unroll 6 /* also when compiled for size: this is on each event's way out */
 	for (unsigned i = 0; i < KTR_MAXARGS; i++) {
 		KTR_PORT_STEP(KTR_HOST_READ);
 		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);

@@ -66,7 +66,7 @@ struct ktr_log_cpu {
 
 	/* The accounting stream's. */
 	uint32_t moving;  /* odd: cursor and overwritten are being changed */
-	uint64_t cursor;  /* number of an event; a sink has all frames of earlier ones; atomic */
+	uint64_t cursor;  /* number of an event: a sink has all frames of earlier ones; atomic */
 	uint64_t encoded; /* number of the first event that is in no frame; atomic */
 	uint64_t overwritten; /* of those before cursor: gone before it came; others: delivered */
 	uint64_t ticks;       /* of the last event before cursor that was delivered; 0: none */
@@ -110,8 +110,8 @@ struct ktr_ring *ktr_log_ring(const struct ktr_log *log, unsigned cpu);
  */
 int ktr_log_open(struct ktr_log *log, unsigned entries);
 /**
- * Frees its rings. Nobody reads it; events that are recorded meanwhile are refused, if the port can
- * wait (ktr_port_sync()). May sleep.
+ * Frees the log's rings. Nobody reads it; events that are recorded meanwhile are refused, if the
+ * port can wait (ktr_port_sync()). May sleep.
  */
 void ktr_log_close(struct ktr_log *log);
 

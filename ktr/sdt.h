@@ -244,8 +244,8 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 	} while (0)
 
 /*
- * One test if only the trace point is on. While owners change, what only one of them wants may be
- * recorded, or not, for a short time.
+ * Tests one word if only the trace point is on. While owners change, what only one of them wants
+ * may be recorded, or not, for a short time.
  */
 #define SDT_CTR_(probe, sdt, m, n, format, args, record, cargs)                         \
 	do {                                                                            \

@@ -77,7 +77,7 @@ ring_free(struct ktr_ring *ring)
 /* The new rings of the main log before an exchange; the old ones after it, or a closed log's. */
 static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too big for a stack */
 
-/* [control lock] In the new rings are those events below these numbers that are still there. */
+/* [control lock] The new rings have those events below these numbers that are still there. */
 static uint64_t exchange_copied[KTR_PORT_MAXCPU];
 
 /*
@@ -167,7 +167,7 @@ exchange_now(void)
 	ktr_port_sync(); /* an NMI in a CPU that waited may still use the old ring */
 }
 
-/* The last one first: a simple allocator can take back what it gave last. */
+/* Frees the last one first: a simple allocator can take back what it gave last. */
 static void
 exchange_free(void)
 {
@@ -247,7 +247,7 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 	uint32_t n = round_entries(entries);
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		log->cpu[cpu] = (struct ktr_log_cpu){.ring = NULL};
-	/* before it has events: the numbers of their sites are not used again then */
+	/* before the log has events: numbers of their sites are not used again from then on */
 	ktr_port_lock();
 	log->next = ktr_main.next;
 	ktr_main.next = log;
@@ -276,7 +276,7 @@ ktr_log_close(struct ktr_log *log)
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		exchange_rings[cpu] =
 		    __atomic_exchange_n(&log->cpu[cpu].ring, NULL, __ATOMIC_RELAXED);
-	ktr_port_sync(); /* whoever recorded has ended, and all others are refused */
+	ktr_port_sync(); /* a CPU that was recording has ended, and all others are refused */
 	exchange_free();
 	ktr_port_unlock();
 }

@@ -222,7 +222,7 @@ stream_pass_begin(struct ktr_stream *s)
 
 #define STREAM_TRIES 100u /* to read an event that is overwritten next */
 
-/* The ring's oldest event that can be read: its number, or the tail's, and its time, or 0. */
+/* The oldest event in the ring that can be read: its number, or the tail's, and its time, or 0. */
 static uint64_t
 stream_oldest(const struct ktr_stream *s, unsigned cpu, uint64_t *ticks)
 {
@@ -272,7 +272,7 @@ stream_gone(struct ktr_stream *s, unsigned cpu)
 	stream_made(s, cpu, end - first, reason, 0);
 }
 
-/* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
+/* Makes a batch of a CPU's events, or a loss. False: nothing of the CPU is left in this pass. */
 static bool
 stream_batch(struct ktr_stream *s, unsigned cpu)
 {
@@ -383,7 +383,7 @@ static void
 count_frame(struct ktr_stream_count *c, const struct ktr_stream_frame *f)
 {
 	if (c->next != f->first)
-		return; /* counted already, by a thread that was stopped in here */
+		return; /* a thread that was stopped in here has counted them already */
 	c->of[f->what] += f->count;
 	c->events += f->events;
 	c->next = f->first + f->count;

@@ -93,7 +93,7 @@ struct ktr_stream {
 	struct ktr_stream_cpu {
 		bool exists;
 		uint64_t first;                /* sequence number at open */
-		uint64_t end;                  /* of the pass: events below it belong to it */
+		uint64_t end;                  /* end of the pass: events below it belong to it */
 		uint64_t ticks;                /* up to which frames tell of the CPU; 0: nothing */
 		struct ktr_stream_count made;  /* in all frames */
 		struct ktr_stream_count taken; /* in those that were taken */

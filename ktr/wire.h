@@ -52,7 +52,7 @@ enum ktr_wire_type {
 #define KTR_DATA_TAG    0x7a5eull
 #define KTR_DATA_PART   40u
 #define KTR_DATA_MAX    4000u  /* bytes that are recorded; longer data are cut */
-#define KTR_DATA_LENGTH 65535u /* a greater length is said as this one */
+#define KTR_DATA_LENGTH 65535u /* data that are longer are said to have this length */
 #define KTR_DATA_FORMAT "KTRDATA %#lx %#lx %#lx %#lx %#lx %#lx"
 /** What follows data of which only a part is there: how much, of how much. */
 #define KTR_DATA_CUT     "(cut at %u of %u)"
@@ -94,7 +94,7 @@ enum ktr_wire_loss { KTR_LOSS_OVERWRITTEN = 0, KTR_LOSS_CORRUPT = 1, KTR_LOSS_CL
 struct ktr_wire_slot {
 	uint32_t site;      /* number + 1; 0: empty */
 	uint32_t successor; /* number + 1 of the site that last followed; 0: none yet */
-	uint64_t args[6];   /* of its last event; 0 before the first */
+	uint64_t args[6];   /* parameters of the site's last event; 0 before the first */
 };
 
 static inline uint64_t

@@ -52,7 +52,7 @@ word_min(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Insertions, deletions, changes and swaps of neighbours that make one of the other. */
+/* How many insertions, deletions, changes and swaps of neighbours make one word of the other. */
 static unsigned
 word_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {

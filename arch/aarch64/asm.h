@@ -26,7 +26,7 @@
 #define TRAP_FIQ    2
 #define TRAP_SERROR 3
 #define TRAP_STACK  4 /* the kernel stack is full */
-#define TRAP_BAD    5 /* from a state that this kernel never uses */
+#define TRAP_BAD    5 /* an exception from a state that the kernel never uses */
 
 /* Exit status 101, that of a panic, in the form that arch_poweroff() gives to the emulator. */
 #define BOOT_EXIT 103

@@ -267,7 +267,7 @@ read_pci_map(const struct fdt *f, int node)
 	const uint8_t *mask = fdt_prop(f, node, "interrupt-map-mask", &len);
 	unsigned count;
 
-	/* Only a map of which the lowest two bits of a device's number, and the pin, count. */
+	/* Takes a map of which only the lowest 2 bits of a device's number, and the pin, count. */
 	if (mask == NULL || len != 16 || fdt_cell(mask) != 3u << 11 || fdt_cell(mask + 12) != 7)
 		return;
 	for (unsigned i = 0; fdt_interrupt_map(f, node, i, &hi, &pin, cells, &count); i++)

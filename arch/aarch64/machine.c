@@ -56,7 +56,7 @@ arch_pci_host(struct arch_pci_host *h)
 int
 arch_pci_msi(uint64_t *address, uint32_t *data)
 {
-	return -1; /* the lines of pins serve with every GIC */
+	return -1; /* no MSI: interrupts by pins work with every GIC */
 }
 
 int

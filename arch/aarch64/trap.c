@@ -282,7 +282,7 @@ arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
 	extern const char trap_return[], user_left[], stack_overflow_return[];
 
-	/* Both calls of an entry from user mode, and the call of one from the kernel. */
+	/* The two calls of C for an entry from user mode, and the one for one from the kernel. */
 	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
 	    pc == (uintptr_t)stack_overflow_return)
 		return (const struct arch_trapframe *)sp;

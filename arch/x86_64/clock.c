@@ -71,7 +71,7 @@ pit_start(void)
 	arch_pio_out8(0x42, 0xff);
 	arch_pio_out8(0x42, 0xff);
 	for (unsigned i = 0; i < 1000000; i++)
-		if (pit_read() <= 65500) /* it loads the new count at its next clock */
+		if (pit_read() <= 65500) /* the counter loads the new count at its next clock */
 			return true;
 	return false;
 }

@@ -122,7 +122,7 @@ dr_read(unsigned n)
 void
 x86_debug_exception(struct arch_trapframe *tf)
 {
-	uint64_t dr6, dr7 = tf->error; /* as it was: paranoid_entry has turned the points off */
+	uint64_t dr6, dr7 = tf->error; /* DR7 as it was: paranoid_entry has turned the points off */
 
 	__asm__ volatile("mov %%dr6, %0" : "=r"(dr6));
 	__asm__ volatile("mov %0, %%dr6" : : "r"(0ul));

@@ -44,7 +44,7 @@ arch_uart(unsigned n)
 bool
 arch_pci_host(struct arch_pci_host *h)
 {
-	/* Firmware has assigned all addresses, or none: that of microvm. Then those below the I/O
+	/* Firmware has assigned all addresses, or, on microvm, none. Then those below the I/O
 	 * APIC's are free, where no PC has memory. */
 	*h = (struct arch_pci_host){.ports = true,
 				    .bus_last = 255,

@@ -61,7 +61,7 @@ new_code(const struct ktr_patch *p, uint8_t code[SITE_SIZE])
 		code[i] = from[i];
 }
 
-/* The record of the instruction at an address; NULL: that is none which is ever changed. */
+/* The record of the instruction at an address. NULL: that instruction is never changed. */
 static const struct ktr_patch *
 patch_find(uintptr_t at)
 {

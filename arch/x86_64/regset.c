@@ -44,7 +44,7 @@ arch_regs_set(const struct arch_regs *r, struct arch_trapframe *tf, uint64_t *tl
 {
 	uint64_t vector = tf->vector;
 
-	/* The debugger says whether it is a call, which may begin again, as on Linux. */
+	/* The debugger says whether the frame is a call's, which may begin again, as on Linux. */
 	if ((int64_t)r->orig_rax >= 0)
 		vector = VEC_SYSCALL;
 	else if (vector == VEC_SYSCALL)

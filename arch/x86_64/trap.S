@@ -272,7 +272,7 @@ arch_context_switch:
 	mov %rsp, (%rdi)
 	mov (%rsi), %rsp
 	.globl x86_context_resumed
-x86_context_resumed:			/* for gdb: where a thread is that does not run */
+x86_context_resumed:			/* for gdb: where a thread that does not run is */
 	RESTORE %r15
 	RESTORE %r14
 	RESTORE %r13

@@ -104,7 +104,7 @@ trap_nmi(struct arch_trapframe *tf)
 	x->tss.ist[IST_NMI - 1] = top;
 }
 
-/* Which exceptions of those that the program does not mask have come (SDM vol. 1, 8.1 and 10.2). */
+/* Which unmasked exceptions of floating point have come (SDM vol. 1, 8.1 and 10.2). */
 static int
 float_code(unsigned v)
 {
@@ -256,7 +256,7 @@ arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
 	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	/* The two calls of an entry from user mode; the latter also that of one from the kernel. */
+	/* The two calls of C for an entry from user mode; the second is the kernel's, too. */
 	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
 	    pc == (uintptr_t)paranoid_return || pc == (uintptr_t)syscall_return)
 		return (const struct arch_trapframe *)sp;

@@ -28,8 +28,8 @@
 #define CAP_MKNOD            27
 #define CAP_SYSLOG           34
 #define CAP_LAST_CAP         40
-/* What lets a process use files whatever their modes say: gone while its user for files is not 0.
- */
+/* Capabilities to use files whatever their modes say: a process has none of them while its user
+ * for files is not 0. */
 #define CAPS_OF_FILES                                                              \
 	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
 	 1ul << CAP_FOWNER | 1ul << CAP_FSETID | 1ul << CAP_MKNOD)

@@ -32,7 +32,7 @@
 #define DIF_MAX_IMAGE   (16u << 20)
 #define DIF_MAX_CLAUSES 4096
 #define DIF_MAX_CODE    16384      /* instructions of a clause */
-#define DIF_MAX_ALL     (1u << 20) /* of all clauses, those that share a program each */
+#define DIF_MAX_ALL     (1u << 20) /* instructions of all clauses, a shared program's once each */
 #define DIF_MAX_KEYS    16
 #define DIF_MAX_KEY     2048 /* bytes of the keys of one aggregation or element */
 #define DIF_MAX_FRAMES  128
@@ -72,7 +72,7 @@ struct dif_options { /* 0: the default */
 
 /* flags */
 #define DIF_DESTRUCTIVE 1u /* may contain what is marked (w) */
-#define DIF_KERNEL      2u /* of the kernel's own consumers; refused by DIF_IOC_LOAD */
+#define DIF_KERNEL      2u /* flag of the kernel's own consumers; refused by DIF_IOC_LOAD */
 #define DIF_CPU(flags) \
 	((flags) >> 16) /* 1 + the CPU that is traced, besides BEGIN and END; 0: all */
 
@@ -203,7 +203,7 @@ enum dif_state {
 
 struct dif_status {
 	uint32_t state;      /* enum dif_state */
-	int32_t exit_status; /* of DIF_EXIT: that in END, else the first one */
+	int32_t exit_status; /* status of the DIF_EXIT in END, else of the first one */
 	uint32_t cpus;       /* number of CPUs */
 	uint32_t sites;      /* probes on for this consumer */
 	uint64_t fired;      /* clauses; see above */
@@ -231,7 +231,7 @@ struct dif_status {
 	uint32_t fault_insn;  /* index in the clause's program */
 	uint64_t fault_addr;  /* the address, or 0 */
 	uint64_t fullest;     /* DIF_SWITCH: bytes of the CPU that has most records */
-	uint64_t time;        /* now, as in records: later requests find all that are older */
+	uint64_t time;        /* now, as in records: later requests find all older ones */
 };
 
 /*
@@ -332,7 +332,7 @@ struct dif_pid {
 	uint32_t pid;
 	uint32_t kind;   /* DIF_PID_PROGRAM: makes nothing, and stores the process's path */
 	uint64_t offset; /* in the file: of the function, or of the instruction */
-	uint64_t start;  /* an instruction at or before it: none may be cut in two */
+	uint64_t start;  /* an instruction at or before `offset`: none may be cut in two */
 	char path[DIF_PROGRAM_PATH]; /* of the file */
 	char module[64], function[128], name[32];
 	char error[96]; /* out: a sentence, or "" */

@@ -121,7 +121,7 @@ struct flock {
 #define RENAME_EXCHANGE  2
 
 #define SPLICE_F_NONBLOCK 2u
-#define SPLICE_F_ALL      15u /* with those that only say what is faster */
+#define SPLICE_F_ALL      15u /* all flags, with those that only say what is faster */
 
 #define LOCK_SH 1 /* operations of flock() */
 #define LOCK_EX 2

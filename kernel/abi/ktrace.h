@@ -86,7 +86,7 @@ _Static_assert(offsetof(struct ktr_header, ktr_comm) == 24 &&
 #define KTR_PROCCTOR 10 /* struct ktr_proc_ctor: tracing of the process begins */
 #define KTR_PROCDTOR 11 /* struct ktr_proc_dtor: it ends */
 #define KTR_FAULT    13 /* struct ktr_fault: a page fault */
-#define KTR_FAULTEND 14 /* struct ktr_faultend: it has been served, or not */
+#define KTR_FAULTEND 14 /* struct ktr_faultend: the fault was served, or not */
 
 struct ktr_syscall {
 	uint32_t ktr_code; /* number of the system call; too large a one as 2^32-1 */

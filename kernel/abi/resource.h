@@ -20,7 +20,7 @@
 #define RLIMIT_SIGPENDING 11
 #define RLIMIT_MSGQUEUE   12
 #define RLIMIT_NICE       13 /* 20 less the best niceness that is set without CAP_SYS_NICE */
-#define RLIMIT_RTPRIO     14 /* the best real-time priority that is set without it */
+#define RLIMIT_RTPRIO     14 /* the best real-time priority that is set without CAP_SYS_NICE */
 #define RLIMIT_RTTIME     15
 #define RLIMIT_NLIMITS    16
 
@@ -52,7 +52,7 @@ struct rusage { /* what is not counted is 0 */
 	long ru_ixrss, ru_idrss, ru_isrss;
 	long ru_minflt, ru_majflt; /* page faults without a disk, and with one */
 	long ru_nswap, ru_inblock, ru_oublock, ru_msgsnd, ru_msgrcv, ru_nsignals;
-	long ru_nvcsw, ru_nivcsw; /* switches: it waited, and it could have gone on */
+	long ru_nvcsw, ru_nivcsw; /* switches: because it waited; although it could go on */
 };
 
 struct rlimit {

@@ -44,7 +44,7 @@ struct clone_args { /* of clone3() */
 
 #define SCHED_OTHER    0
 #define SCHED_FIFO     1 /* runs until it blocks, yields, or a better one is ready */
-#define SCHED_RR       2 /* and takes turns with others of its priority */
+#define SCHED_RR       2 /* as SCHED_FIFO, and takes turns with others of its priority */
 #define SCHED_BATCH    3 /* like SCHED_OTHER */
 #define SCHED_IDLE     5 /* worse than any niceness */
 #define SCHED_DEADLINE 6 /* not here; its priorities are 0 */

@@ -34,7 +34,7 @@
 #define SIGWINCH  28
 #define SIGIO     29
 #define SIGSYS    31
-#define SIGRTMIN  32 /* from here on, each one that is sent is kept */
+#define SIGRTMIN  32 /* from here on signals are queued: each one that is sent is kept */
 #define NSIG      64
 
 /* Why a signal was sent: si_code. */

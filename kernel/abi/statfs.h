@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 #define MS_NODEV       0x4
 #define MS_NOEXEC      0x8
 #define MS_REMOUNT     0x20
-#define MS_NOATIME     0x400 /* and this, and the next; they are kept, and change nothing */
+#define MS_NOATIME     0x400 /* this flag and the next are kept, and change nothing */
 #define MS_NODIRATIME  0x800
 #define MS_SILENT      0x8000 /* nothing to do */
 #define MS_RELATIME    (1 << 21)

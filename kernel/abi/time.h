@@ -12,7 +12,7 @@
 #define CLOCK_MONOTONIC_COARSE   6
 #define CLOCK_BOOTTIME           7
 
-/* CPU clocks of others: ~number << 3, and these. */
+/* CPU clocks of other threads and processes: ~number << 3, and these bits. */
 #define CPUCLOCK_MASK      3
 #define CPUCLOCK_SCHED     2
 #define CPUCLOCK_PERTHREAD 4 /* of a thread */

@@ -4,7 +4,7 @@
 #define WNOHANG    1
 #define WUNTRACED  2
 #define WCONTINUED 8
-/* of waitid() alone, but for the last three, which change nothing here: */
+/* options of waitid() alone, but for the last three, which change nothing here: */
 #define WSTOPPED  2
 #define WEXITED   4
 #define WNOWAIT   0x01000000 /* what is told may be told again */

@@ -31,7 +31,7 @@
 #define SECTOR_SHIFT     9
 #define SECTOR_SIZE      512u
 #define REQUEST_BIOS     64 /* bios of a request at most */
-#define REQUESTS_MAX     32 /* that a driver has at a time, at most */
+#define REQUESTS_MAX     32 /* requests that a driver has at a time, at most */
 #define DISK_PARTS_MAX   15 /* partitions of a disk that are used */
 #define DISK_NAME_MAX    12
 #define DISK_SECTORS_MAX (1ul << 35) /* of a disk: 16 TiB, 2^32 pages */
@@ -44,15 +44,15 @@ struct vnode;
 
 enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
 
-#define BIO_OPS        3u  /* of what is wanted: enum bio_op; the rest says what it is for: */
+#define BIO_OPS        3u  /* bits of enum bio_op; the other bits say what it is for: */
 #define BIO_META       4u  /* not data of a file: what a file system keeps of itself */
-#define BIO_BACKGROUND 8u  /* the thread that writes after some seconds does it, for others */
+#define BIO_BACKGROUND 8u  /* the thread that writes after some seconds submits it, for others */
 #define BIO_GETRQ      16u /* blk.c: a request begins with it; neighbours after it join that */
 
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
-	uint64_t sector; /* of the device; when it was submitted, of the disk */
+	uint64_t sector; /* sector of the device; once submitted, of the disk */
 	enum bio_op op;
 	uint32_t flags;          /* BIO_META, BIO_BACKGROUND, BIO_GETRQ */
 	void *data;              /* in one page; a flush has none */
@@ -108,10 +108,10 @@ struct block_device {
 	const char *ident; /* the same, as a handle of ktr_intern_keep() */
 	struct gendisk *disk;
 	uint64_t start, sectors;
-	uint64_t number;    /* as of st_rdev */
-	struct vnode *vn;   /* of /dev/NAME: its pages are the cache of the device */
-	const void *holder; /* atomic; what is mounted from it; NULL: nothing */
-	struct vnode *root; /* atomic; of the file system on it, for who looks at it; or NULL */
+	uint64_t number;         /* as of st_rdev */
+	struct vnode *vn;        /* of /dev/NAME: its pages are the cache of the device */
+	const void *holder;      /* atomic; what is mounted from it; NULL: nothing */
+	struct vnode *root;      /* atomic; root of the mounted file system, for lookers; or NULL */
 	struct disk_stats stats; /* the lock of the disk's queue */
 };
 
@@ -171,7 +171,7 @@ void bio_batch_add(struct bio_batch *b, struct block_device *bdev, unsigned opf,
  * so does a write to a device that cannot be written to. 0, or the error of one of them.
  */
 int bio_batch_wait(struct bio_batch *b);
-/* Everything that was written to the disks is on them, or -EIO. */
+/* Has the disks keep everything that was written. 0 or -EIO. */
 int blkdev_issue_flush(void);
 
 struct partition {

@@ -117,7 +117,7 @@ blk_add_timer(struct request_queue *q, struct request *rq)
 		set_timer(q, rq->deadline_ns);
 }
 
-/* Gives the driver what it has room for. Lock held. */
+/* Gives the driver as many requests as it has room for. Lock held. */
 static void
 blk_mq_run_hw_queue(struct gendisk *disk)
 {
@@ -277,7 +277,7 @@ blk_mq_check_expired(struct request_queue *q)
 	return next <= now;
 }
 
-/* The device has a moment more: the machine may have stood until now. False: it had that. */
+/* Gives the device a moment more, since the machine may have stood. False: it had one already. */
 static bool
 give_grace(struct request_queue *q)
 {
@@ -461,7 +461,7 @@ insert_bios(struct bio *first, struct bio *end)
 			bio_fail(bio);
 }
 
-/* Inserts a batch, of one disk after the other. */
+/* Puts the bios of a batch into the queues of their disks, one disk after the other. */
 static void
 insert_batch(struct bio_batch *b)
 {
@@ -477,7 +477,7 @@ insert_batch(struct bio_batch *b)
 	}
 }
 
-/* Of the bios that are waited for, the last one is told. */
+/* Waits for a batch. The probes of the wait tell of its last bio. */
 static void
 await_batch(struct bio_batch *b)
 {

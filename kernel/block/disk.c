@@ -93,7 +93,7 @@ add_disk(struct gendisk *disk)
 		make_files(disk);
 }
 
-/* -EIO: the disk cannot say that all is on it. */
+/* Has the disk keep what was written. -EIO: the disk does not confirm that. */
 static int
 flush_disk(struct gendisk *disk)
 {

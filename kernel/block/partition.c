@@ -34,7 +34,7 @@ part_overlaps(const struct partition *part, unsigned n, uint64_t start, uint64_t
 	return false;
 }
 
-/* Is it on a disk of so many sectors? */
+/* Does the partition lie on a disk of so many sectors? */
 static bool
 part_fits(uint64_t disk, uint64_t start, uint64_t sectors)
 {

@@ -40,5 +40,5 @@ void tell_request(const struct ktr_site *site, const struct gendisk *disk,
 /* Writes the path of the bio's file, or "<unknown>"; returns its length. */
 size_t bio_path(const struct bio *bio, char path[BIO_PATH_MAX]);
 
-/* disk.c: what does that for a file; NULL: nobody knows files yet. */
+/* disk.c: writes the path of a bio's file; NULL: nobody knows files yet. */
 extern size_t (*bio_file_path)(const struct bio *bio, char *buf, size_t size);

@@ -15,8 +15,8 @@ struct disk_stats {
 		uint64_t ns; /* from a request's way into the queue to its end, all together */
 	} of[3];             /* by enum bio_op */
 	unsigned in_flight;  /* requests in the queue or the driver, but for flushes */
-	uint64_t busy_ns;  /* time in which there were such, until the last time there were none */
-	uint64_t since_ns; /* if there are: since when, by clock_ns() */
+	uint64_t busy_ns;    /* time in which there were such requests, when they last ended */
+	uint64_t since_ns;   /* if there are: since when, by clock_ns() */
 };
 
 /* Count: a bio goes into its disk's queue; a request that begins with the bio `first` has ended.

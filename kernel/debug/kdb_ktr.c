@@ -227,7 +227,7 @@ show_modifiers(const char *mod, struct style *style)
 	return true;
 }
 
-/* Why nothing is shown. any: there are events. */
+/* Says why nothing is shown. any: there are events. */
 static void
 say_nothing(bool any)
 {

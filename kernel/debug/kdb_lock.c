@@ -141,7 +141,7 @@ show_lock(uint64_t addr, const char *name)
 	return false;
 }
 
-/* Is it a variable, not a part of one? Then show_named() finds it without its being held. */
+/* Is the lock a variable, not a part of one? Then show_named() also finds it if nobody holds it. */
 static bool
 is_variable(const void *lock)
 {

@@ -32,7 +32,7 @@ struct kdb_state {
 	bool running;     /* a command runs at the prompt */
 	bool quit;        /* the operator wants no more output of this command */
 	bool pager;       /* stop after each screen */
-	unsigned row;     /* of the terminal's lines: those printed since the last stop */
+	unsigned row;     /* lines of the terminal that were printed since the last stop */
 	unsigned column;  /* characters in the last of them */
 	unsigned stopped; /* other CPUs that did stop */
 	void *recover[5]; /* __builtin_setjmp: back to the prompt; valid while stop.command */
@@ -189,7 +189,7 @@ bool kdb_temporary_set(const struct unwind_frame *at, const char *why);
 void kdb_temporary_clear(void);
 enum kdb_temporary {
 	KDB_TEMPORARY_NO,    /* the trap is not at it */
-	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call: it goes on if no point is there */
+	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call: passed, if no point is there */
 	KDB_TEMPORARY_HIT,
 };
 enum kdb_temporary kdb_temporary_hit(const struct arch_trapframe *tf, enum entry_debug why,

@@ -37,7 +37,7 @@
 #define CONSOLE_COLUMNS 80
 
 #define RETRY_NS 1000000ull  /* a FIFO empties within 1.4 ms at 115200 baud */
-#define ECHO_NS  20000000ull /* that the echo of a key may wait for the line, in an interrupt */
+#define ECHO_NS  20000000ull /* in an interrupt, the echo of a key waits no longer for the line */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
@@ -302,7 +302,7 @@ tty_write_console(struct tty *t, const struct file *f, const char *text, size_t 
 		struct termios set;
 
 		spin_lock(&t->lock);
-		set = t->ldisc.t; /* they may change while the line is full */
+		set = t->ldisc.t; /* the settings may change while the line is full */
 		spin_unlock(&t->lock);
 		made = ldisc_output(&set, text + used, &now, out, sizeof(out));
 		*error = console_send(out, made, f->flags & O_NONBLOCK, &sent);

@@ -18,7 +18,7 @@ int irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name);
 const char *irq_line_name(unsigned gsi);
 /* Has the line a handler? Any context. */
 bool irq_line_used(unsigned gsi);
-/* How often it was raised on a CPU. Any context. */
+/* How often a line was raised on a CPU. Any context. */
 uint64_t irq_line_count(unsigned gsi, unsigned cpu);
 /* Calls the handler of a line that was raised. Interrupt context. */
 void irq_line_raised(unsigned gsi);

@@ -60,7 +60,7 @@ struct tty {
 	bool opened;                 /* [l] once at least */
 	unsigned opens;              /* [l] open files */
 	bool writing;                /* [l] a write() has not ended: others wait */
-	bool refused;                /* [l] one that does not wait: it is told of the end */
+	bool refused;                /* [l] a write() that does not wait is told of the end */
 	bool hung;                   /* [s] its other end is gone: new reads end, the rest is EIO */
 	uint32_t sid;                /* [s] the session, which has a reference; 0: none */
 	uint32_t fg_pgid;            /* [l] 0: none yet */
@@ -80,7 +80,7 @@ void tty_input(struct tty *t, char c);
 struct tty_key {
 	char c;
 	bool wake;          /* there is something to read */
-	int sig;            /* it is this signal for the foreground; 0: none */
+	int sig;            /* the key is this signal for the foreground; 0: none */
 	uint32_t sid, pgid; /* which is that, of which session */
 };
 /* The two halves of tty_input(): t->lock held; and then without it. Any context but NMI. */
@@ -93,7 +93,7 @@ int64_t tty_read(struct file *f, struct uio *u);
 int64_t tty_write(struct file *f, struct uio *u);
 unsigned tty_poll(struct file *f);
 int64_t tty_ioctl(struct file *f, unsigned request, uint64_t arg);
-/* A request that both ends answer. master: by the other end. -ENOTTY: it is none of those. */
+/* A request that both ends answer. master: the other end asks. -ENOTTY: it is no such request. */
 int64_t tty_request(struct tty *t, bool master, unsigned request, uint64_t arg);
 
 /* ---- tty_jobs.c: sessions and process groups. Thread context, no lock held. ---- */

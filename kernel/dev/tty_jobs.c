@@ -103,7 +103,7 @@ set_session(struct tty *t, uint32_t sid, uint32_t pgid)
 	CTR3(KTR_BUF, "tty session: device %#lx sid %u pgid %u", t->device, sid, pgid);
 }
 
-/* Makes t the terminal of the current process's session. steal: though another one has it. */
+/* Makes t the terminal of the current process's session. steal: even if another session has it. */
 static int
 take_tty(struct tty *t, bool steal)
 {
@@ -247,7 +247,7 @@ set_group(struct tty *t, uint64_t arg)
 		return -EINVAL;
 	sid = proc_group_session((uint32_t)pgid);
 	spin_lock(&t->lock);
-	/* At this time: the leader may have ended, and another session have the terminal now. */
+	/* Asked now, since the leader may have ended, and another session have the terminal. */
 	own = is_own(t);
 	error = !own ? -ENOTTY : sid == t->sid ? 0 : sid == 0 ? -ESRCH : -EPERM;
 	if (error == 0) {

@@ -23,7 +23,7 @@
 
 static struct {
 	unsigned count;
-	bool sending; /* what is noted by that would be sent by it, without end */
+	bool sending; /* what is noted by sending would be sent here, without end */
 	struct {
 		uint32_t pid;
 		int sig;

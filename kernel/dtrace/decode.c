@@ -74,7 +74,7 @@ dif_decode_record(const struct dif *d, struct dif_step *i)
 	i->imm = DIF_PLACE(layout, (sizeof(struct dif_record) + d->layouts[layout] + 7) / 8);
 }
 
-/* Does it lead to DIF_RET with 1, which nothing precedes that has to be undone? */
+/* Do these test a variable, and go to DIF_RET with 1 if it fails? Nothing is to be undone then. */
 static bool
 is_predicate(const struct dif_step *i, const struct dif_step *end)
 {

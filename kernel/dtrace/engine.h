@@ -37,7 +37,7 @@ struct dif;
 struct dif_cpu;
 struct dif_step;
 
-/* A clause at a probe; constant. The port has more to say of it: it is a member of the port's. */
+/* A clause at a probe; constant. It is a member of a structure of the port's, which says more. */
 struct dif_at {
 	struct dif *d;
 	const struct dif_step *code; /* dif_code() */
@@ -196,7 +196,7 @@ struct dif {
 	struct dif_cpu *cpu;
 	unsigned fault_cpu; /* atomic: had the last fault */
 	uint64_t alive_ns;  /* atomic: the last sign of life, by the caller's clock */
-	bool starved;       /* atomic: a probe has ended the tracing, for want of one */
+	bool starved;       /* atomic: a probe has ended the tracing, for want of a sign of life */
 };
 
 /* Why an image was refused. */
@@ -230,9 +230,9 @@ size_t dif_verify_size(const struct dif *d);
  * but the first are still in their places, so that a branch may lead to them.
  */
 enum dif_own_op {
-	/* DIF_BUILTIN of what needs no call: + enum dif_builtin */
+	/* DIF_BUILTIN for variables that need no call: + enum dif_builtin */
 	DIF_OWN_BUILTIN = 160,
-	/* DIF_OR of a constant, and DIF_JEQ or DIF_JNE of a register and it */
+	/* DIF_OR of a constant, with the DIF_JEQ or DIF_JNE of a register that compares with it */
 	DIF_OWN_JEQ = 192,
 	DIF_OWN_JNE,
 	/* Integers with a place: imm is the offset in globals, or in locals */
@@ -240,7 +240,7 @@ enum dif_own_op {
 	DIF_OWN_STG,
 	DIF_OWN_LDL,
 	DIF_OWN_STL,
-	/* DIF_AGG: counts, or sums; and so with keys */
+	/* DIF_AGG of a count, or of a sum, without keys; then both with keys */
 	DIF_OWN_COUNT,
 	DIF_OWN_SUM,
 	DIF_OWN_COUNT_KEYS,
@@ -254,7 +254,7 @@ enum dif_own_op {
 	DIF_OWN_DONE,
 	DIF_OWN_FALSE,
 	DIF_OWN_LOG_DONE, /* DIF_LOG and DIF_OWN_DONE */
-	/* DIF_RET of a program that changes it: that has keys, or a record; that has more */
+	/* DIF_RET of a program that changes it: that has keys, or a record; that does more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
 	DIF_OWN_RET_HELD, /* … that may hold addresses of elements */
@@ -303,7 +303,7 @@ dif_fire(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
 }
 /* What each operation does; NULL: no such. */
 extern dif_operation *const dif_operations[256];
-/* After a program, or before the first one. */
+/* Puts struct dif_run as it has to be before a program: after one, or at first. */
 static inline void
 dif_run_reset(struct dif_run *r)
 {
@@ -330,9 +330,9 @@ void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
 		    uint64_t args[DIF_ERROR_ARGS]);
 /* Ends the tracing, but for END: no CPU is open any more. Any context. */
 void dif_drain(struct dif *d, int32_t status);
-/* DIF_EXIT: the same. In END, which is the last to run, the status replaces an earlier one. */
+/* DIF_EXIT: no more programs but END's. A status that END gives replaces an earlier one. */
 void dif_exit(const struct dif_at *at, int32_t status);
-/* Lets its programs run on a CPU, unless it has ended. */
+/* Lets the consumer's programs run on a CPU, unless its tracing has ended. */
 void dif_open_cpu(struct dif *d, unsigned cpu);
 /*
  * Asked after dif_admit() has said no, or instead: may a program run on CPU c? A consumer that gave
@@ -370,7 +370,7 @@ void *dif_scratch(struct dif_run *r, uint64_t n);
 /* ---- subr.c, string.c --------------------------------------------------------------------------
  */
 
-/* A subroutine: its result into *v. False: a fault. */
+/* Runs a subroutine, and puts its result into *v. False: a fault. */
 bool dif_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *v);
 /* DIF_ARGSTR. False: a fault. */
 bool dif_arg_string(struct dif_run *r, unsigned n, uint64_t *v);
@@ -414,7 +414,7 @@ bool dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n);
  */
 
 #define DIF_KEY_WORDS (DIF_MAX_KEY / 8u)
-/* Push a key, the stack of at most so many frames. False: a fault. */
+/* Push a key: a string, memory, or a stack of so many frames. False: a fault. */
 bool dif_key_str(struct dif_run *r, uint64_t addr);
 bool dif_key_stack(struct dif_run *r, bool user, uint32_t frames);
 void dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight);
@@ -476,13 +476,13 @@ void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
  * Otherwise no program may run.
  */
 void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
-/* In copies of records, which were taken: makes their times nanoseconds. */
+/* Makes the times in copies of records, which were taken, nanoseconds. */
 void dif_record_times(void *piece, uint32_t size);
-/* Begins, enters and ends speculations. False: there is none of that number; no one has 0. */
+/* Begins, chooses and ends speculations. False: there is none of that number; 0 is no number. */
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
 /* Are there any to be committed or discarded on that CPU? */
 bool dif_spec_waits(const struct dif *d, unsigned cpu);
-/* Commits or discards one of them, on this CPU. Interrupts off, no program. */
+/* Commits or discards a speculation that was ended, on this CPU. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);

@@ -233,7 +233,7 @@ return_of(const struct lwp_call **calls, uintptr_t pc)
 	return pc;
 }
 
-/* Is it a probe at a program's function, which has no frame yet? */
+/* Is the firing at the start of a program's function, which has no frame yet? */
 static bool
 is_user_entry(const struct ktr_firing *f)
 {

@@ -26,7 +26,7 @@ dif_port_free(void *p)
 extern struct dif_port_range {
 	uint64_t start, size;
 } dif_port_direct[DIF_PORT_DIRECT];
-/* Most of it: 64 KiB from each address of this range on may be read directly. Constant. */
+/* Most of that memory: 64 KiB from each address of this range may be read directly. Constant. */
 extern struct dif_port_range dif_port_quick_range;
 
 /* Copies to the current user's memory as far as it is present. */
@@ -41,7 +41,7 @@ uint64_t dif_port_thread(void); /* tells threads apart: the key of their variabl
  */
 uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 			  enum dif_builtin what);
-/* The text for which argument n stands, cut to size bytes with its NUL. False: it is none. */
+/* The text of argument n, cut to size bytes with its NUL. False: the argument is no text. */
 bool dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size);
 /*
  * Argument n, 6 to 9, at the entry of a function that has so many; else 0. Arguments 0 to 5 are in

@@ -27,17 +27,17 @@ struct dtrace_probe {
 	struct ktr_probe_name name;
 	uint32_t id;
 	bool sysret; /* the return of a system call */
-	bool made;   /* it can be unmade: at a rate, a kprobe */
+	bool made;   /* the probe can be unmade: one at a rate, or a kprobe */
 	uint8_t
 	    texts; /* bit N: argument N is a text, which may be a handle (ktr/intern.h) or data */
 };
 
-/* as_d: its programs see arguments as D has them; else as the log has them. */
+/* as_d: the probe's programs see arguments as D has them; else as the log has them. */
 void dtrace_probe_describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d);
 
 /* ---- probe.c ---- */
 
-/* What a consumer is told of it. The name is dtrace_probe_name()'s. */
+/* What a consumer is told of a probe. The name is dtrace_probe_name()'s. */
 void dif_probe_describe(struct dif_probe *p, uint32_t id, const struct ktr_probe_name *name,
 			const struct ktr_site *site);
 

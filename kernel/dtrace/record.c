@@ -28,7 +28,7 @@ dif_ring_room(struct dif_buffer *b, uint32_t size, uint32_t need)
 	}
 }
 
-/* Bytes for one record in the consumer's buffer. NULL: no room, which is counted. */
+/* Takes bytes for one record in the consumer's buffer. NULL: no room, which is counted. */
 static void *
 dif_reserve(struct dif *d, struct dif_cpu *c, uint32_t need)
 {

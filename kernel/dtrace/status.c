@@ -25,7 +25,7 @@ dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now)
 	uint64_t most = __atomic_load_n(&d->h.options.deadman_ns, __ATOMIC_ACQUIRE);
 	uint64_t alive = __atomic_load_n(&d->alive_ns, __ATOMIC_RELAXED);
 
-	/* It may have shown up on another CPU since the clock was read. */
+	/* A sign of life may have come on another CPU since the clock was read. */
 	if (now > alive && now - alive > most) {
 		if (d->state == DIF_ACTIVE)
 			__atomic_store_n(&d->starved, true, __ATOMIC_RELAXED);

@@ -7,7 +7,7 @@
 #include "kernel/dtrace/port.h"
 #include "ktr/glob.h"
 
-/* A copy of the string at addr in one of the two buffers; NULL: a fault. */
+/* Copies the string at addr into one of the two buffers. NULL: a fault. */
 static char *
 dif_string_copy(struct dif_run *r, unsigned which, uint64_t addr)
 {
@@ -273,7 +273,7 @@ json_blank(const char *p)
 	return p;
 }
 
-/* To the end of the value at p: after a string, object or array, or after a number or word. */
+/* Where the value at p ends: a string, an object, an array, a number or a word. */
 static const char *
 json_skip(const char *p)
 {
@@ -358,7 +358,7 @@ subr_json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 	return dif_string_result(r, p, size, v);
 }
 
-/* Of a place in the copy: the address in the string itself. */
+/* The address in the string itself of a place in the copy. */
 static uint64_t
 str_place(uint64_t addr, const char *text, const char *found)
 {

@@ -131,7 +131,7 @@ dif_add_holders(const struct dif *d, struct dif_aside *a)
 	}
 }
 
-/* Takes out those whose program has ended since. */
+/* Takes out CPUs whose program has ended since. */
 static void
 dif_drop_holders(const struct dif *d, struct dif_aside *a)
 {
@@ -147,7 +147,7 @@ has_aside(const struct dif_dynamic *t)
 		__atomic_load_n(&t->older.first, __ATOMIC_RELAXED)) != NONE;
 }
 
-/* Frees what has been set aside and is used by nobody any more. Its lock is held. */
+/* Frees chunks that were set aside, and that nobody uses any more. Their lock is held. */
 static void
 aside_free(struct dif *d)
 {
@@ -174,7 +174,7 @@ chunk_retire(struct dif_run *r, uint32_t number)
 	struct dif_dynamic *t = &r->d->dynamic;
 
 	if (!dif_any_holds(r->d) || !dif_dynamic_lock(&t->lock)) {
-		chunk_free(t, number); /* at the latest now: else it were lost */
+		chunk_free(t, number); /* it is freed now at the latest: else it were lost */
 		return;
 	}
 	chunk_at(t, number)->next = t->aside.first;
@@ -210,7 +210,7 @@ chunk_alloc(struct dif_dynamic *t)
 /* An element that is looked for, and, while its bucket is locked, where. */
 struct search {
 	struct dif_bucket *bucket;
-	uint32_t *link; /* to the chunk, or at the chain's end */
+	uint32_t *link; /* link to the chunk, or at the chain's end */
 	uint64_t thread;
 	uint32_t hash;
 	uint32_t key_words;
@@ -357,7 +357,7 @@ dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n)
 	if (off < r->d->globals_size)
 		return n <= r->d->globals_size - off;
 	off = addr - (uintptr_t)t->chunks;
-	/* Of a chunk only the value: the rest is the table's. */
+	/* Only the value of a chunk: the rest is the table's. */
 	return off < (uint64_t)t->count * t->size && off % t->size >= t->size - t->value_size &&
 	       n <= t->size - off % t->size;
 }

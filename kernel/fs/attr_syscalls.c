@@ -175,7 +175,7 @@ attr_set_times(struct vnode *vn, const struct timespec *t)
 	return error;
 }
 
-/* Of the file of that path, or without one of a descriptor. 0 or -errno. */
+/* Changes the file of that path, or without a path that of a descriptor. 0 or -errno. */
 static int
 attr_set_times_at(uint64_t dirfd, uint64_t upath, uint64_t flags, const struct timespec *t)
 {

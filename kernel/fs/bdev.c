@@ -112,7 +112,7 @@ is_held(const struct block_device *bdev)
 	return false;
 }
 
-/* Whoever was writing to its sectors when it became held has stopped: a write has the lock. */
+/* Waits for those who were writing to its sectors when it became held: a write has the lock. */
 static void
 await_writers(const struct block_device *bdev)
 {

@@ -10,7 +10,7 @@
 
 #define HEADER_SIZE 110
 #define MAGIC       "070701"
-#define MAGIC_CRC   "070702" /* the same with checksums of the data, which are not checked */
+#define MAGIC_CRC   "070702" /* as MAGIC, with checksums of the data, which are not checked */
 #define MAGIC_SIZE  6
 #define NAME_LIMIT  1024
 #define MODE_TYPE   0170000 /* S_IFMT and S_IFREG of the format, not of the kernel */

@@ -26,7 +26,7 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3
 
 #define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
 
-/* Has it an offset, which its reads and writes move? */
+/* Has the file an offset, which its reads and writes move? */
 static bool
 is_seekable(const struct file *f)
 {
@@ -111,7 +111,7 @@ vnode_write_begin(struct vnode *vn)
 {
 	int error = use_text(vn, 1);
 
-	/* pairs with that in vfs_stop_writing(): one of both sees what the other one has done */
+	/* pairs with that in vfs_stop_writing(): one of the two sees what the other has done */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return error;
 }
@@ -134,7 +134,7 @@ vnode_execute_end(struct vnode *vn)
 	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Makes f that vnode's. 0; or the driver's error. */
+/* Makes f an open file of that vnode. 0; or the driver's error. */
 static int
 vfs_open(struct vnode *vn, struct file *f, int flags)
 {
@@ -252,7 +252,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_DIRECT))
 		error = -EINVAL; /* all files are read and written through the cache */
-	/* What has no bytes of its own is cleared by writers only. */
+	/* Only writers clear what has no bytes of its own. */
 	cut = error == 0 && !made && (flags & O_TRUNC) &&
 	      (vn->ops->truncate != NULL ||
 	       (vn->ops->clear != NULL && (flags & O_ACCMODE) != O_RDONLY));
@@ -300,7 +300,7 @@ file_unref(struct file *f)
 		flock_end(f);
 	if (f->vn->locks != NULL && !(f->flags & O_PATH))
 		record_locks_end(f->vn, f);
-	/* Not whether it is in one: a set that ends may be about to take it out of its list. */
+	/* `watched`, and not `watches`: a set that ends may be about to take it out of its list. */
 	if (f->watched)
 		epoll_forget(f);
 	if (f->async != NULL)

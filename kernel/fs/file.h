@@ -37,13 +37,13 @@ struct file {
 	struct vnode *vn;         /* [c] a reference */
 	struct mutex lock;        /* [f] held during reads and writes that use the offset */
 	uint64_t off;             /* [f] bytes; for a directory, a cookie, */
-	uint64_t list_end;        /* [f] and the one at which its listing ends */
+	uint64_t list_end;        /* [f] the cookie at which its listing ends */
 	void *priv;               /* for the device or pipe; set by its open */
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */
 	struct poll_source *news; /* [c] the driver's counts of events; NULL: it has none */
 	struct list watches;      /* [e] its places in sets of epoll */
 	struct fasync *async;     /* [a] who is told its news (fasync.c); NULL: nobody ever was */
-	bool watched;             /* [e] it has been in a set of epoll; it stays set */
+	bool watched;             /* [e] the file has been in a set of epoll; it stays set */
 	bool writes;              /* [c] it counts in vn->writers */
 	uint32_t io_heard;        /* [a] of vn->io_error (writeback_error()) */
 	uint8_t flock;            /* LOCK_SH, LOCK_EX or 0 (flock.c: flock_mutex) */
@@ -51,7 +51,7 @@ struct file {
 
 struct filetable {
 	struct spinlock lock;    /* innermost, but for that of uidinfo */
-	unsigned size;           /* there is room for descriptors below it; it never falls */
+	unsigned size;           /* room for descriptors below this; it never falls */
 	struct file **files;     /* NULL: none */
 	uint64_t *used;          /* bit n: descriptor n is open, or a file is being opened for it */
 	uint64_t *close_on_exec; /* bit n: descriptor n */

@@ -347,7 +347,7 @@ set_status(struct file *f, int fd, int flags)
 	__atomic_fetch_or(&f->flags, flags & change, __ATOMIC_RELAXED);
 	__atomic_fetch_and(&f->flags, flags | ~change, __ATOMIC_RELAXED);
 	if (((flags ^ f->flags) & O_ASYNC) && fasync_set(f, fd, flags & O_ASYNC) == -ENOMEM)
-		return -ENOMEM; /* of a file that cannot, the flag is ignored */
+		return -ENOMEM; /* a file that cannot ignores the flag */
 	return 0;
 }
 

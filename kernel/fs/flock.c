@@ -56,8 +56,8 @@ sys_flock(const uint64_t a[6])
 		flock_unlock(f);
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
 		/* As in Linux, the old lock goes first, so others may get theirs in between.
-		 * Another thread may have given the file the new lock while this one was
-		 * waiting. */
+		 * Another thread may have given the file the new lock while this one was waiting.
+		 */
 		if (f->flock != 0)
 			flock_unlock(f);
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
@@ -175,7 +175,7 @@ record_locks_end(struct vnode *vn, const void *owner)
 	mutex_unlock(&flock_mutex);
 }
 
-/* Would `owner` wait for itself, if it waited for holder? As in Linux, after some steps: no. */
+/* Would `owner` wait for itself, if it waited for `holder`? After some steps: no, as in Linux. */
 static bool
 is_deadlock(const void *owner, const void *holder)
 {
@@ -317,7 +317,7 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 		return -EBADF;
 	error = set_lock(f->vn, &want, u.l_type == F_UNLCK,
 			 command == F_SETLKW || command == F_OFD_SETLKW);
-	/* Another thread may have closed the descriptor meanwhile, before there was the lock. */
+	/* Another thread may have closed the descriptor before the lock was there. */
 	if (error == 0 && !ofd && u.l_type != F_UNLCK && filetable_get(ft, fd) != f) {
 		record_locks_end(f->vn, ft);
 		error = -EBADF;

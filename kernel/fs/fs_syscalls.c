@@ -127,7 +127,7 @@ sys_fadvise64(const uint64_t a[6])
 	return (int64_t)a[2] < 0 || (uint32_t)a[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
 }
 
-/* Writes what has changed in the file: more than it may be asked for. */
+/* Writes what has changed in the file, which may be more than the caller asks for. */
 int64_t
 sys_sync_file_range(const uint64_t a[6])
 {
@@ -509,7 +509,7 @@ do_readlinkat(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 	if (S_ISLNK(vn->mode)) {
 		error = vnode_link_text(vn, &text, &to); /* constant: needs no lock */
 		vnode_unref(to);
-	} else { /* "" is no path, but for a link that is opened with O_PATH */
+	} else { /* "" is a path only for a link that is opened with O_PATH */
 		error = copy_in(&first, upath, 1) == 0 && first == '\0' ? -ENOENT : -EINVAL;
 	}
 	if (error == 0 && size > strlen(text))

@@ -26,7 +26,7 @@ fsnotify_active(void)
 	return __builtin_expect(__atomic_load_n(&fsnotify_watches, __ATOMIC_RELAXED) != 0, false);
 }
 
-/* These do what the functions below say, which call them when there are watches. */
+/* The functions below call these when there are watches, and say what they do. */
 void fsnotify_parent(struct vnode *vn, uint32_t mask);
 void fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name);
 

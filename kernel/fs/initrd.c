@@ -48,7 +48,7 @@ static void
 make_parents(const char *path)
 {
 	char part[PATH_MAX];
-	int ignored; /* an error shows up when the file itself is made */
+	int ignored; /* errors here are ignored: they show up when the file itself is made */
 
 	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		if ((size_t)(slash - path) >= sizeof(part))

@@ -31,7 +31,7 @@
 
 #define WATCH_FLAGS (IN_EXCL_UNLINK | IN_ONESHOT)
 #define ADD_FLAGS   (WATCH_FLAGS | IN_ONLYDIR | IN_DONT_FOLLOW | IN_MASK_CREATE | IN_MASK_ADD)
-/* Linux lets a program ask also for what it is told anyway. */
+/* Linux accepts these bits, though it tells of these events anyway. */
 #define ALL_BITS (IN_ALL_EVENTS | ADD_FLAGS | IN_UNMOUNT | IN_Q_OVERFLOW | IN_IGNORED | IN_ISDIR)
 
 static int max_queued_events = 16384, max_user_instances = 128, max_user_watches = 8192;
@@ -87,7 +87,7 @@ inotify_put_event(struct inotify *g, struct queued *q)
 	poll_notify(&g->news, POLLIN);
 }
 
-/* Is that the last event of the queue? Then it is not told twice. */
+/* Is that event the last one of the queue? Then it is not told twice. */
 static bool
 inotify_merge(const struct inotify *g, int32_t wd, uint32_t mask, const char *name)
 {
@@ -237,7 +237,7 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 {
 	const struct vname *n;
 
-	/* Its directory, of which it may be told, is on the same file system. */
+	/* The directory, of which watchers may be told, is on the same file system. */
 	if ((__atomic_load_n(&watched[vn->dev % 64], __ATOMIC_RELAXED) == 0 ||
 	     (__atomic_load_n(&vn->name, __ATOMIC_RELAXED) == NULL &&
 	      __atomic_load_n(&vn->gone, __ATOMIC_RELAXED) == NULL)) && /* as pipes and sockets */
@@ -458,7 +458,7 @@ inotify_find(const struct inotify *g, const struct vnode *vn)
 	return m;
 }
 
-/* Makes a watch. Returns its number, or -errno. */
+/* Makes a watch of vn. Returns its number, or -errno. */
 static int64_t
 inotify_new_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 {

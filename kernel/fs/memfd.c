@@ -15,7 +15,7 @@
 #include "kernel/vm/vm.h"
 
 #define NAME_BYTES 249  /* of the name of memfd_create(), which nobody shows */
-#define MAY_SEAL   0x80 /* in vn->seals; else it is as if F_SEAL_SEAL were set */
+#define MAY_SEAL   0x80 /* a bit of vn->seals; without it, it is as if F_SEAL_SEAL were set */
 #define NO_WRITES  (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
 int64_t
@@ -40,7 +40,7 @@ sys_memfd_create(const uint64_t a[6])
 		vnode_unref(vn);
 		return r;
 	}
-	vnode_write_end(vn); /* as Linux: it can be executed while it is open */
+	vnode_write_end(vn); /* the file can be executed while it is open, as on Linux */
 	f->writes = false;
 	if (flags & MFD_ALLOW_SEALING)
 		vn->seals = MAY_SEAL;
@@ -66,7 +66,7 @@ memfd_map_begin(struct vnode *vn, bool writes, bool *read_only)
 	unsigned seals;
 
 	if (*read_only)
-		return 0; /* who can only read keeps no seal away */
+		return 0; /* a file that is open for reading only keeps no seal away */
 	__atomic_fetch_add(&vn->sharing, 1, __ATOMIC_SEQ_CST);
 	seals = __atomic_load_n(&vn->seals, __ATOMIC_SEQ_CST);
 	if (!(seals & NO_WRITES))

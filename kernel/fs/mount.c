@@ -65,7 +65,7 @@ mounts_end(void)
 	mutex_unlock(&mounts_lock);
 }
 
-/* With mounts_lock, vfs_lock is not held: nobody who unmounts takes what is freed for in use. */
+/* mounts_lock is held, and not vfs_lock: so unmounting does not take what is freed for in use. */
 static void
 free_and_end(struct list *gone)
 {
@@ -289,7 +289,7 @@ unmount_notify(struct vnode *root)
 		fsnotify_end(n->vn, IN_UNMOUNT | (S_ISDIR(n->vn->mode) ? IN_ISDIR : 0));
 }
 
-/* Who is in a directory of it still may list it. vfs_lock held. */
+/* Somebody who is in a directory of it may still list that. vfs_lock held. */
 static void
 unmount_mark(struct vnode *root)
 {
@@ -373,7 +373,7 @@ vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg)
 {
 	if (__atomic_load_n(read_only, __ATOMIC_RELAXED))
 		return true;
-	/* Most of them are seen here, and nobody whose write goes on is refused in vain. */
+	/* Most users are seen here, so that nobody whose write goes on is refused in vain. */
 	if (is_used(arg))
 		return false;
 	__atomic_store_n(read_only, true, __ATOMIC_SEQ_CST);
@@ -475,7 +475,7 @@ trim_some(void)
 void
 vfs_trim(void)
 {
-	while (trim_some()) /* others mount, and ask how full it is, meanwhile */
+	while (trim_some()) /* others may mount meanwhile, and ask how full it is */
 		;
 }
 
@@ -492,7 +492,7 @@ vfs_type_of(const struct vnode *vn)
 	return type;
 }
 
-/* As /proc/mounts has it: blanks in names are octal. */
+/* Prints a path as /proc/mounts does: blanks in names are octal. */
 static void
 print_name(struct sbuf *out, const char *name)
 {

@@ -95,7 +95,7 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	return page;
 }
 
-/* Is it time to look for a signal? */
+/* Is it time to see whether a signal has come? */
 static bool
 ramfs_looks(uint64_t pages)
 {
@@ -202,7 +202,7 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 	return error;
 }
 
-/* As on Linux: of a write beyond the end, where a seal keeps that, the whole pages before it. */
+/* A write beyond the end, which a seal forbids, moves the whole pages before it, as on Linux. */
 static void
 ramfs_shorten(const struct vnode *vn, struct uio *u, uint64_t off)
 {
@@ -324,7 +324,7 @@ ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 		ramfs_clear(vn, last, end);
 	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++)
 		ramfs_free_page(vn, i);
-	/* Who maps them meets the hole at the next access. */
+	/* Programs that map the pages meet the hole at the next access. */
 	if (first < last && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
 		vm_punch_object(vn, first, last);
 	return 0;

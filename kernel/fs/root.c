@@ -66,7 +66,7 @@ vfs_mount_root_device(void)
 	unsigned flags = tunable_get("ro") != NULL ? MS_RDONLY : 0;
 	int error = vfs_mount(NULL, "ext2", device, &(struct mount_options){0}, flags);
 
-	if (error == -EROFS) /* what cannot be written to is mounted all the same */
+	if (error == -EROFS) /* a disk that cannot be written to is mounted all the same */
 		error = vfs_mount(NULL, "ext2", device, &(struct mount_options){0}, MS_RDONLY);
 	if (error != 0)
 		panic("root=%s: %s, error %d", device,

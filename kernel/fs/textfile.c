@@ -15,7 +15,7 @@
 #include "kernel/mm/uidinfo.h"
 
 #define WRITE_MAX \
-	(4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
+	(4 * PAGE_SIZE) /* bytes of one write; longer ones are cut, and say how much they took */
 
 #define WRITE_BLOCK 512u /* a write so long may be a part of a list */
 

@@ -31,7 +31,7 @@ struct uio {
 	bool nowait; /* as O_NONBLOCK, for those that have vnode_ops.nowait */
 	bool sync;   /* as O_DSYNC, for files on disks */
 	bool part;   /* a pipe may take a part of what is otherwise written together */
-	bool untold; /* who writes tells fsnotify() himself: he holds the lock of a vnode */
+	bool untold; /* the writer tells fsnotify() himself: he holds the lock of a vnode */
 };
 
 /* Describes one piece. *u keeps a pointer to *v. */
@@ -54,7 +54,7 @@ int uio_take(struct uio *u, void *dst, size_t n);
  * Return -EFAULT. */
 int uio_put_part(struct uio *u, const void *src, size_t n);
 int uio_take_part(struct uio *u, void *dst, size_t n);
-/* Both, for files: all that is there moves. */
+/* uio_put() or uio_take(), for files: moves all that is there. */
 static inline int
 uio_put_most(struct uio *u, const void *src, size_t n)
 {

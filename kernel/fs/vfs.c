@@ -22,7 +22,7 @@
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
-#define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
+#define NO_VNODE ((struct vnode *)NULL) /* what a probe gets after an error: there is no vnode */
 
 SDT_PROVIDER_DECLARE(vfs);
 SDT_PROBE_DEFINE_TEXT(vfs, , , lookup, "lookup", ": vnode %p name %s error %d", 3, "struct vnode *",
@@ -33,7 +33,7 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , create, "create", ": vnode %p name %s error %d", 
 struct mutex vfs_lock = MUTEX_INIT("vfs");
 struct vnode *vfs_root;
 
-/* A directory that the kernel fills has data of its own. */
+/* Frees the kernel's data of a directory that the kernel fills. */
 static void
 dir_destroy(struct vnode *vn)
 {

@@ -86,8 +86,8 @@ struct vnode_ops {
 	 * -errno if none were moved. vnode_read() passes f NULL. */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
-	bool nowait; /* these heed uio.nowait; without this, RWF_NOWAIT is refused */
-	/* Sets the size, which may be so: bytes are cut off, or zeroes added. vn->lock held. */
+	bool nowait; /* read and write heed uio.nowait; without this, RWF_NOWAIT is refused */
+	/* Sets the size: cuts bytes off, or adds zeroes. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
 	/*
 	 * In place of `truncate`, for a file that keeps no bytes: it is truncated to nothing,
@@ -100,10 +100,10 @@ struct vnode_ops {
 	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
 	/* Takes the bytes of the range out: they are zero. vn->lock held. */
 	int (*punch)(struct vnode *vn, uint64_t off, uint64_t len);
-	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
+	/* What the file is ready for now, POLL… (kernel/abi/poll.h). NULL: for everything. */
 	unsigned (*poll)(struct file *f);
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
-	/* As vm_pager.page (kernel/vm/vm.h). NULL: it cannot be mapped. */
+	/* As vm_pager.page (kernel/vm/vm.h). NULL: the file cannot be mapped. */
 	void *(*page)(struct vnode *vn, uint64_t index, bool make, int *err);
 	/* For a directory in which only the kernel adds names: somebody wants one made, or
 	 * removed. 0 or -errno. The directory's `fill` then adds the name, or takes it away. */
@@ -113,8 +113,8 @@ struct vnode_ops {
 	 * without the newline at its end, and may change the text. No lock is held. 0 or -errno. */
 	int (*show)(struct vnode *vn, struct sbuf *out);
 	int (*store)(struct vnode *vn, char *text);
-	/* If it is not 0, what is written is a list of lines ('\n') or words (' '), and one
-	 * write may be a part of it. */
+	/* Not 0: programs write a list of lines ('\n') or words (' '), and one write may be a part
+	 * of the list. */
 	char parts;
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
@@ -151,7 +151,7 @@ struct vnode_ops {
 				int *err);
 	int (*enter)(struct vnode *dir, const char *name, struct vnode *vn);
 	int (*leave)(struct vnode *dir, const char *name, struct vnode *vn);
-	/* old: what has the new name, or NULL. exchange: they change places. */
+	/* old: the vnode that has the new name, or NULL. exchange: both change places. */
 	int (*rename)(struct vnode *from, const char *name, struct vnode *vn, struct vnode *to,
 		      const char *new, struct vnode *old, bool exchange);
 };
@@ -192,8 +192,8 @@ struct vnode {
 	uint8_t seals;    /* [d] of a memfd (memfd.c) */
 	bool stream;      /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	bool any_off;     /* [c] device that is the same at any offset; its own is always 0 */
-	/* [v] directory: adds its names by vnode_fill(). It is called when somebody looks for a
-	 * name and `missing` is true. */
+	/* [v] directory: adds its names by vnode_fill(). Called when somebody looks for a name and
+	 * `missing` is true. */
 	void (*fill)(struct vnode *dir);
 	bool missing;
 	bool no_memory;              /* [v] `fill` had none for a name */
@@ -239,7 +239,7 @@ struct vnode {
 /* What mount() may choose. */
 struct mount_options {
 	uint32_t mode;  /* of the root directory */
-	uint64_t pages; /* that files in memory may have; 0: any number */
+	uint64_t pages; /* pages that files in memory may have; 0: any number */
 };
 
 /* A kind of file system. */
@@ -270,11 +270,11 @@ struct vfs_type {
 	/* Is something in use that is not in the tree: an open file or directory that has lost
 	 * its last name? vfs_lock held. If in_use is NULL, nothing is. */
 	bool (*in_use)(const struct vnode *root);
-	/* Has the tree so many of its names that vfs_trim() should forget some? */
+	/* Has the tree so many names of this file system that vfs_trim() should forget some? */
 	bool (*crowded)(const struct vnode *root);
 };
 
-/* Forgets names of file systems on disks that nobody uses, where there are too many. */
+/* Forgets names that nobody uses, of file systems on disks that have too many. */
 void vfs_trim(void);
 /* Call this when memory is short: gives up some pages of disks and their files that nobody uses and
  * that are not dirty. False if there are none. Thread context, no spin lock held. */
@@ -361,7 +361,7 @@ struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
 struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* The vnode of the program's open file, with a reference. NULL: *error is -EBADF. */
 struct vnode *vnode_of_fd(uint64_t fd, int *error);
-/* The directory of its newest name, a reference; or NULL. Takes vfs_lock. */
+/* The directory of a vnode's newest name, with a reference; or NULL. Takes vfs_lock. */
 struct vnode *vnode_dir(const struct vnode *vn);
 /*
  * Makes a vnode with its name, owned by the user. mode includes the S_IF bits. Returns it with a
@@ -408,7 +408,7 @@ int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to,
  */
 struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
 			const struct vnode_ops *ops, void *data, int *err);
-/* Removes its name, if it still has one. */
+/* Removes the name of a vnode, if it still has one. */
 void vnode_remove_name(struct vnode *vn);
 /*
  * As vnode_add(), for the `fill` of a directory, which is called with vfs_lock held and adds the
@@ -417,7 +417,7 @@ void vnode_remove_name(struct vnode *vn);
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
-/* For `fill`: there was no memory for a name; it is called again when somebody looks. */
+/* For `fill`: says that there was no memory for a name; fill is called again at the next look. */
 void vnode_fill_failed(struct vnode *dir);
 /* For `fill`: has the directory that name? */
 bool vnode_has(const struct vnode *dir, const char *name);
@@ -438,7 +438,7 @@ void vnode_forget(struct vnode *dir, const char *name);
 void vnode_forget_dir(struct vnode *dir);
 /* Removes names in dir, whose tree is a cache, that nobody uses: at most so many. vfs_lock held. */
 void vnode_forget_idle(struct vnode *dir, unsigned most);
-/* So many, where each may need an answer of the host, or of a disk. */
+/* Names at a time, where each may need an answer of the host, or of a disk. */
 #define NAMES_AT_ONCE 64
 /* Gives a vnode a name in the tree, for `load`, and takes over its reference; not with -ENOMEM.
  * vfs_lock held. */
@@ -487,7 +487,7 @@ int vnode_write_begin(struct vnode *vn);
 void vnode_write_end(struct vnode *vn);
 int vnode_execute_begin(struct vnode *vn);
 void vnode_execute_end(struct vnode *vn);
-/* A program is loaded from it: tells who watches it. */
+/* A program is loaded from the file: tells those who watch it. */
 void vnode_execute_notify(struct vnode *vn);
 /* Size of a regular file in bytes. */
 uint64_t vnode_size(struct vnode *vn);
@@ -516,17 +516,17 @@ int vnode_chmod(struct vnode *vn, uint32_t mode);
 int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
 #define VNODE_TIME_OMIT UINT64_MAX
 int vnode_set_times(struct vnode *vn, uint64_t atime_ns, uint64_t mtime_ns);
-/* The file is no longer what its owner has made: takes its set-id bits. */
+/* Takes the set-id bits of a file that is no longer what its owner has made. */
 void vnode_drop_set_ids(struct vnode *vn);
 /* A new vnode in dir: in a directory with S_ISGID, it is of the directory's group. */
 void vnode_inherit(struct vnode *vn, const struct vnode *dir);
-#define VNODE_DATA     0 /* its bytes, and so its size and time */
+#define VNODE_DATA     0 /* the file's bytes, and so its size and time */
 #define VNODE_MODE     1
 #define VNODE_OWNER    2
 #define VNODE_TIME     4
 #define VNODE_TIME_NOW 8 /* both times */
 #define VNODE_ATIME    16
-/* Tells the file system what is new. 0, or -errno: it could not be. */
+/* Tells the file system what has changed. 0, or -errno: the change could not be made. */
 int vnode_changed(struct vnode *vn, unsigned what);
 /* Is a directory's part of the tree only a cache of what a disk, or the host, has? */
 static inline bool

@@ -87,7 +87,7 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 		return -ENOENT; /* it was removed */
 	}
 	up = dir->parent != NULL ? dir->parent : dir;
-	more = dir->missing; /* what is loaded only now was there before */
+	more = dir->missing; /* names that are loaded only now were there before */
 	error = dir_fill(dir);
 	if (p->cookie == 0 || p->end == 0 || more)
 		p->end = DIR_COOKIE_FIRST + dir->next_cookie;

@@ -14,7 +14,7 @@ extern struct mutex vfs_lock;
 int dir_fill(struct vnode *dir);
 /* dir_fill() for one name only. vfs_lock held. */
 int dir_look(struct vnode *dir, const char *name);
-/* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */
+/* Has the vnode no name, not even one on its disk that the tree lacks? vfs_lock held. */
 bool vnode_is_gone(const struct vnode *vn);
 /*
  * A name: an entry of a directory, which holds a reference to its vnode. But a name that is kept
@@ -27,7 +27,7 @@ struct vname {
 	struct uidinfo *ui;  /* the user to whom it is counted */
 	uint32_t hash;       /* of directory and text */
 	struct vname *next;  /* in the same bucket */
-	struct list sibling; /* in dir->children; when it is removed, where dir_empty() puts it */
+	struct list sibling; /* in dir->children; after dir_empty(), in its list */
 	struct list same;    /* in vn->names */
 	uint64_t cookie;     /* position in the directory, for getdents64 */
 	char text[];
@@ -48,9 +48,9 @@ void vname_join(struct vname *n, struct vnode *vn);
 void vname_part(struct vname *n);
 /* Frees a name that is not in the tree. NULL is allowed. */
 void vname_free(struct vname *n);
-/* The directory has other names than before: its mtime is now, but on a disk, where it was set. */
+/* Sets the directory's mtime to now: its names changed. On a disk, the disk's system has set it. */
 void dir_touch(struct vnode *dir);
-/* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
+/* Removes a name. The caller gets the name's reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
 /* Removes a name as dir_unlink() does; the caller frees it by uidinfo_free(). vfs_lock held. */
 void dir_take(struct vname *n);
@@ -73,7 +73,7 @@ unsigned dir_forget(struct vnode *dir, struct list *gone, unsigned most);
  */
 struct vname *dir_next_below(const struct vnode *root, const struct vname *n);
 
-/* Of a directory: names are removed by the owner of the file or of the directory only. */
+/* Mode of a directory: only the owner of a file, or of the directory, removes its name. */
 #define STICKY 01000
 
 static inline bool
@@ -141,12 +141,12 @@ int tmpfs_begin(struct vnode *root);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);
 void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);
-/* A file of it has a page more, if there may be one; and a page less. */
+/* A file of a tmpfs gets a page more, if there may be one more; and loses a page. */
 bool tmpfs_charge(const struct vnode *vn);
 void tmpfs_release(const struct vnode *vn);
-/* What statfs() tells of one that has a limit. */
+/* What statfs() tells of a tmpfs that has a limit. */
 void tmpfs_statfs(const struct vnode *vn, struct statfs *s);
-/* Has it as many pages as it may have? */
+/* Has the file system in memory all the pages that it may have? */
 bool tmpfs_is_full(const struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
 /* ramfs.c: what stat() tells, in units of 512 bytes. Any context. */

@@ -53,7 +53,7 @@ find_removable(struct walk *w, int dot, struct vname **n)
 		return -EBUSY; /* the root */
 	if (name_is_dot(w->name))
 		return dot;
-	if (vnode_read_only(w->dir)) /* whether there is such a name or not, as Linux */
+	if (vnode_read_only(w->dir)) /* whether there is such a name or not, as on Linux */
 		return -EROFS;
 	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
 	error = walk_end(w, false, &vn);
@@ -67,14 +67,14 @@ find_removable(struct walk *w, int dot, struct vname **n)
 	return may_remove(w, vn);
 }
 
-/* A directory that is to be removed: 0; -ENOTEMPTY, or it cannot be known. vfs_lock held. */
+/* May a directory be removed? 0; -ENOTEMPTY, or that cannot be known. vfs_lock held. */
 static int
 must_be_empty(struct vnode *vn)
 {
 	int error = dir_fill(vn);
 
 	if (vn->ops->revalidate != NULL)
-		return 0; /* the tree has names that are gone, and lacks some: who removes knows */
+		return 0; /* the tree has only some of the names: the file system will know */
 	return error == 0 && !list_empty(&vn->children) ? -ENOTEMPTY : error;
 }
 
@@ -142,7 +142,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	return error;
 }
 
-/* May vn replace `old`, which `to` leads to? It must be empty, too. */
+/* May vn replace `old`, which `to` leads to? If old is a directory, it must be empty. */
 static int
 may_replace(const struct vnode *vn, const struct walk *to, const struct vnode *old)
 {

@@ -104,7 +104,7 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	if (error < 0)
 		return error;
 	if (strcmp(name, ".") == 0) {
-		*to = dir; /* also if something is mounted there: then the walk is below that */
+		*to = dir; /* also if something is mounted there: the walk goes on below that */
 		return 0;
 	}
 	if (strcmp(name, "..") == 0) {
@@ -138,7 +138,7 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	return *to != NULL ? 0 : -ENOENT;
 }
 
-/* May the walk go on at a link with that text, or one to a file itself? */
+/* May the walk follow a link with that text, or one that leads to a file itself? */
 static int
 resolve_link(const struct walk *w, const char *text, const struct vnode *to)
 {

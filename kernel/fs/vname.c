@@ -45,7 +45,7 @@ name_bucket(uint32_t hash)
 	return name_bucket_at(i < name_buckets ? i : i - name_half);
 }
 
-/* One bucket more, if there are many names, and memory. */
+/* Adds one bucket, if there are many names, and memory. */
 static void
 name_table_grow(void)
 {
@@ -200,7 +200,7 @@ dir_take(struct vname *n)
 	vname_part(n);
 	if (--vn->links == 0)
 		tmpfs_lose_name(vn);
-	if (vn->name == n) /* not when a rename has just given it another one */
+	if (vn->name == n) /* unless a rename has just given it another name */
 		vn->name =
 		    list_empty(&vn->names) ? NULL : list_entry(vn->names.prev, struct vname, same);
 	if (vn->name == NULL)

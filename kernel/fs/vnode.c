@@ -107,7 +107,7 @@ vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const st
 	return vn;
 }
 
-/* A name that is not in the tree. Returns its directory, with the reference. */
+/* Frees a name that is not in the tree. Returns its directory, with the reference. */
 static struct vnode *
 free_name(struct vname *n)
 {
@@ -174,7 +174,7 @@ vnode_grants(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group
 		return -EROFS;
 	if ((bits & want) == want)
 		return 0;
-	/* Nobody executes a file that nobody may execute. */
+	/* Not even such a user executes a file that nobody may execute. */
 	if ((caps & 1ul << CAP_DAC_OVERRIDE) &&
 	    (!(want & VNODE_EXEC) || is_dir || (vn->mode & 0111) != 0))
 		return 0;
@@ -243,7 +243,7 @@ vnode_is_own(const struct vnode *vn)
 	return proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED) || capable(CAP_FOWNER);
 }
 
-/* May the user change the file's attributes? Not if they would be forgotten. */
+/* May the user change the file's attributes, and would they be kept? */
 static bool
 vnode_may_change(const struct vnode *vn)
 {
@@ -401,7 +401,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	st->st_gid = vn->gid;
 	st->st_rdev = vn->rdev;
 	st->st_blksize = 4096;
-	/* Without the lock, which a write() may hold for long. */
+	/* Reads without the lock, which a write() may hold for long. */
 	st->st_size = (int64_t)vnode_size(vn);
 	st->st_blocks = (int64_t)ramfs_blocks(vn);
 	st->st_mtime = mtime / 1000000000;

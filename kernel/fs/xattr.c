@@ -111,7 +111,7 @@ xattr_free_all(struct vnode *vn)
 	}
 }
 
-/* Sets an attribute; value NULL: removes it. 0 or -errno. */
+/* Sets an attribute, or removes it if value is NULL. 0 or -errno. */
 static int
 xattr_set(struct vnode *vn, const char *name, const void *value, size_t size, int flags)
 {
@@ -159,7 +159,7 @@ xattr_set(struct vnode *vn, const char *name, const void *value, size_t size, in
 	return error;
 }
 
-/* Copies a value to buf. Returns its size; size 0: only that. */
+/* Copies a value to buf, if size is not 0. Returns the value's size. */
 static int64_t
 xattr_get(struct vnode *vn, const char *name, void *buf, size_t size)
 {

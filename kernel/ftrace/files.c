@@ -159,7 +159,7 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 
 /* ---- texts ---- */
 
-/* Of threads that have ended, too, as far as their names are known. */
+/* Shows threads that have ended, too, as far as their names are known. */
 static void
 cmdlines_print(struct sbuf *out)
 {
@@ -248,7 +248,7 @@ dynamic_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	synthetic_show_dynamic(out);
 }
 
-/* Is it a line for uprobe_events? A path in its second word says so. */
+/* Is that a line for uprobe_events? A path in its second word says so. */
 static bool
 is_uprobe(const char *line)
 {

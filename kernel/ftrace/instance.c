@@ -54,7 +54,7 @@ instance_mask(const struct instance *i)
 	return __atomic_load_n(instance_mask_at(i), __ATOMIC_RELAXED);
 }
 
-/* Who changes the mask says which one it has seen. False: it is another one by now. */
+/* Changes the mask from `seen` to another one. False: it was no longer `seen`. */
 static bool
 replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 {
@@ -195,7 +195,7 @@ has_no_room(struct instance *i, uint64_t entries)
 	return true;
 }
 
-/* Not the main log, which looks for itself. */
+/* Not for the main log, which looks for itself. */
 static bool
 instance_admits(struct instance *i, uint64_t entries)
 {

@@ -35,7 +35,7 @@ struct dtrace_consumer;
 
 /* ---- instance.c: what belongs to a log ---- */
 
-/* Lists of threads; each is followed by that of those who are left out. */
+/* Lists of threads; each is followed by the list of threads that are left out. */
 enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
 #define PIDS_MAX      1024
 #define ERROR_LOG     8 /* entries, as in Linux */
@@ -67,7 +67,7 @@ struct instance {
 	bool snapshot_there;
 	uint32_t lock; /* hook_lock(), in hooks and within ktr_hook_without() */
 	uint64_t mask,
-	    cpus; /* CPUs that record, but for the top; and while it is on; atomic, [lock] */
+	    cpus; /* CPUs that record (not of the top); and while it is on; atomic, [lock] */
 	uint32_t options; /* atomic; bit N: option N is not as by default */
 	unsigned pauses;  /* instance_pause() */
 	bool resumes;     /* … afterwards tracing is on again; [lock] */
@@ -106,7 +106,7 @@ struct instance {
 
 extern struct instance instance_top;
 
-/* Was it not removed? i may be the address of one that is gone. ftrace_lock. */
+/* Is the instance still there? i may be the address of one that was removed. ftrace_lock. */
 bool instance_is_there(const struct instance *i);
 /* Calls f(i, arg) for each instance until it is true. */
 bool instances_any(bool (*f)(struct instance *i, const void *arg), const void *arg);
@@ -129,11 +129,11 @@ int instance_resize_kb(struct instance *i, uint64_t kb);
 /* Registers an owner of probes, whose hook, if it has one, works for the instance. Returns its
  * number, or -errno. */
 int instance_owner(struct instance *i, const char *name, ktr_hook_fn *hook);
-/* Unregisters it; it becomes 0. 0: does nothing. */
+/* Unregisters an owner, which becomes 0. Does nothing if it is 0. */
 void instance_disown(unsigned *owner);
 extern struct instance *instance_owners[KTR_OWNER_MAX]; /* change while they have no hook */
 
-/* For such hooks: the instance. What hooks call is inline, since a function's entry is a probe. */
+/* The instance of such a hook. What hooks call is inline, since a function's entry is a probe. */
 static inline struct instance *
 instance_of(const struct ktr_firing *f)
 {
@@ -144,7 +144,7 @@ instance_of(const struct ktr_firing *f)
 uint64_t instance_mask(const struct instance *i);
 /* Where it is; atomic. */
 const uint64_t *instance_mask_at(const struct instance *i);
-/* Switches tracing: anywhere but in hooks; in hooks. */
+/* Switches tracing: the first anywhere but in hooks, the second in hooks. */
 void instance_switch(struct instance *i, bool on);
 void instance_switch_in_hook(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
@@ -170,7 +170,7 @@ void instances_fire(const struct ktr_firing *f);
 
 /* ---- pids.c: of which threads ---- */
 
-/* Do the list and the next one have any? Any context. */
+/* Has the list, or the next one, any threads? Any context. */
 static inline bool
 pids_any(const struct instance *i, enum pid_list list)
 {
@@ -200,7 +200,7 @@ int pids_clear(struct instance *i, uintptr_t arg);
 
 /* ---- options.c: trace_options, options/ ---- */
 
-/* Name, text, and is it on at first? */
+/* Each row: name, text, and whether the option is on at first. */
 #define TRACE_OPTIONS(X)                              \
 	X(ANNOTATE, "annotate", true)                 \
 	X(BLK_CLASSIC, "blk_classic", false)          \

@@ -21,7 +21,7 @@ option_on(const struct instance *i, enum trace_option option)
 	return options[option].on != (__atomic_load_n(&i->options, __ATOMIC_RELAXED) >> option & 1);
 }
 
-/* 0; or -errno, and the option is as before. */
+/* Sets an option. 0; or -errno, and the option is as before. */
 static int
 option_set(struct instance *i, enum trace_option option, bool on)
 {
@@ -29,7 +29,7 @@ option_set(struct instance *i, enum trace_option option, bool on)
 	int error = 0;
 
 	if (option == OPTION_OVERWRITE && !on && i == &instance_top)
-		return -EINVAL; /* who else reads the main log wants what is new */
+		return -EINVAL; /* another reader of the main log wants what is new */
 	__atomic_store_n(&i->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
 	if (option == OPTION_BLK_CLASSIC) /* its lines have what the context tells */

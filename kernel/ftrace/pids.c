@@ -73,7 +73,7 @@ pids_add(struct pids *p, uint32_t pid)
 		return true;
 	while (i < PIDS_MAX && p->pid[i] != 0)
 		i++;
-	if (i == PIDS_MAX) /* of a thread that has ended, and that the reaper does not know yet */
+	if (i == PIDS_MAX) /* a thread that has ended, and that the reaper has not told of yet */
 		for (i = 0; i < PIDS_MAX && (p->pid[i] & LEAVING) == 0; i++)
 			;
 	if (i == PIDS_MAX)

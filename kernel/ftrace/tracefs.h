@@ -26,7 +26,7 @@ struct tracefs_file {
 	const char *name;
 	uint32_t mode; /* permission bits */
 	/* The functions get the file's instance, and what tracefs_add() was told. */
-	/* Prints the text of the file; NULL: it cannot be read. */
+	/* Prints the text of the file. NULL: the file cannot be read. */
 	void (*show)(struct instance *i, uintptr_t arg, struct sbuf *out);
 	/*
 	 * Takes what was written, without the newline at its end; may change the text. 0 or -errno.
@@ -63,9 +63,9 @@ struct tracefs_file {
 struct tracefs_number {
 	const char *name;
 	uint64_t *value;   /* atomic: unit times the number */
-	uint64_t unit;     /* 1, or what the file's is in the value's */
+	uint64_t unit;     /* 1, or how many of the value's units the file's is */
 	uint64_t min, max; /* of the number */
-	/* Other files' values: that this one's is so much above, or below, at least. NULL: none. */
+	/* Values of other files: this file's is at least so much above, or below. NULL: none. */
 	const uint64_t *above, *below;
 	uint64_t apart;
 };
@@ -97,7 +97,7 @@ void tracefs_release(const struct vnode *vn);
  * removes it. NULL if the name is there, or there is no memory. To be called by `fill`. */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
-/* Makes a directory outside, or finds it. It has a reference. NULL: no memory. At boot. */
+/* Makes a directory outside of tracefs, or finds it. With a reference. NULL: no memory. At boot. */
 struct vnode *tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode);
 /* cpus.c: makes /sys/devices/system/cpu. Once, at boot. */
 void cpus_make_files(struct vnode *sys);
@@ -113,7 +113,7 @@ void tracefs_destroy(struct vnode *vn);
 void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg);
 /* Adds n numbers, with the mode 0640. They are never freed. */
 void tracefs_add_numbers(struct vnode *dir, const struct tracefs_number *numbers, size_t n);
-/* What a vnode is about, and whose it is. */
+/* What a file is about, and whose it is. */
 uintptr_t tracefs_arg(const struct vnode *vn);
 struct instance *tracefs_instance(const struct vnode *vn);
 

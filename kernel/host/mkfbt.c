@@ -150,7 +150,7 @@ add_function(Dwarf_Die *die, void *arg)
 	struct function f = {.die = *die};
 	if (dwarf_entrypc(die, &f.body) != 0)
 		return DWARF_CB_OK;
-	/* On aarch64 the debug information begins after the no-op (GCC 12). */
+	/* On aarch64 the debug information says that a function begins after the no-op (GCC 12). */
 	f.entry = f.body;
 	f.name = symbol(f.entry, dwarf_diename(die));
 	if (f.name == NULL) {
@@ -215,8 +215,8 @@ add_slot(Dwarf_Addr at, size_t function, size_t kind)
 	ARRAY_ADD(slots, slot_count, (struct slot){at, function, kind});
 }
 
-/* The function that an address is in. It is the last one that begins before, unless the address is
- * in a second piece, of code that rarely runs. */
+/* The function that an address is in: the last one that begins before, unless the address is in a
+ * second piece, of code that rarely runs. */
 static size_t
 function_of(Dwarf_Addr at)
 {
@@ -446,7 +446,7 @@ put_site(size_t number, size_t kind)
 	       number, kind, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry, ret ? 2 : 6);
 }
 
-/* text_offset is that of .text in the file. */
+/* text_offset: where .text is in the file. */
 static void
 fuse(int fd, off_t text_offset)
 {

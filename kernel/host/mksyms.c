@@ -62,7 +62,7 @@ starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Is it a function or an object of the kernel's memory? */
+/* Is the symbol a function or an object of the kernel's memory? */
 static bool
 counts(const GElf_Sym *s, const char *name)
 {
@@ -77,8 +77,8 @@ counts(const GElf_Sym *s, const char *name)
 	       (section.sh_flags & SHF_ALLOC) != 0;
 }
 
-/* Functions and objects, by address, one name each: the first one, but any name before a section's
- * (__…). */
+/* Sorts functions and objects by address, one name each: the first one, but any name before a
+ * section's (__…). */
 static size_t
 read_symbols(struct symbol **found)
 {
@@ -103,7 +103,7 @@ read_symbols(struct symbol **found)
 	return kept;
 }
 
-/* Functions with a name of FreeBSD's or of our own, and what Linux calls the one that does the
+/* Functions with a name of FreeBSD's or of our own, and Linux's name of the function that does the
  * same. */
 static const char *const linux_names[][2] = {
     {"callout_set", "hrtimer_start_range_ns"},
@@ -184,7 +184,7 @@ normal(const char *path)
 	return text;
 }
 
-/* Adds the rows of a unit. Those of one file after the other have the same pointer to its path. */
+/* Adds the rows of a unit. Consecutive rows of one file have the same pointer to its path. */
 static void
 read_unit(Dwarf_Die *unit, struct line **rows, size_t *count)
 {
@@ -211,7 +211,7 @@ read_unit(Dwarf_Die *unit, struct line **rows, size_t *count)
 	}
 }
 
-/* By address, one for each where the line changes. */
+/* Sorts by address, and keeps one row for each place where the line changes. */
 static size_t
 read_lines(struct line **found)
 {
@@ -290,7 +290,7 @@ by_frame(const void *a, const void *b)
 	return r != 0 ? r : f->end - g->end;
 }
 
-/* By address, one for each where the rule changes. */
+/* Sorts by address, and keeps one row for each place where the rule changes. */
 static size_t
 read_frames(struct frame **found)
 {

@@ -53,7 +53,7 @@ append_sizes(Dwarf_Die *array, char *text)
 	} while (used < TEXT && dwarf_siblingof(&part, &part) == 0);
 }
 
-/* The type's text in text[TEXT]; false: it has no name. */
+/* Puts the type's text into text[TEXT]. False: the type has no name. */
 static bool
 type_text(Dwarf_Die *die, char *text)
 {

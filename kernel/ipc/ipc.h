@@ -21,7 +21,7 @@ struct uidinfo;
 
 /* What an object of each kind begins with. */
 struct ipc_object {
-	struct ipc_perm perm; /* the key is IPC_PRIVATE when it is removed, or is to go */
+	struct ipc_perm perm; /* the key is IPC_PRIVATE once the object is removed, or is to go */
 	int32_t id;           /* the index in the table, and in the upper bits perm.seq */
 	int64_t changed;      /* when it was made, or its rights were set: seconds since 1970 */
 	uint64_t serial;      /* of all of its kind: a number comes again, this does not */
@@ -34,26 +34,26 @@ struct ipc_table {
 	struct ipc_object *slots[IPC_MAX];
 	uint64_t taken[IPC_MAX / 64]; /* bits: who looks for a slot passes 64 at once */
 	struct ipc_object *keys[IPC_HEADS];
-	uint32_t seed;      /* programs choose keys, and do not know it */
-	unsigned used, end; /* how many there are; after the last one */
+	uint32_t seed;      /* added to keys: programs choose those, and do not know this */
+	unsigned used, end; /* how many there are; one more than the highest index */
 	uint16_t seq;       /* of the next one */
 	uint64_t serial;    /* of the last one */
 	int max;            /* how many there may be (sysctl) */
-	int next_id;        /* the number that the next one wants; -1: any (sysctl) */
+	int next_id;        /* the id that the next object is to get; -1: any (sysctl) */
 };
 
 /* Seconds since 1970. */
 int64_t ipc_now(void);
-/* The one with that key, not IPC_PRIVATE. NULL: there is none. */
+/* The object with that key, not IPC_PRIVATE. NULL: there is none. */
 struct ipc_object *ipc_find_key(const struct ipc_table *t, int32_t key);
-/* The one with that number. NULL: there is none, -EINVAL for who asks. */
+/* The object with that number. NULL: there is none, for which the call is -EINVAL. */
 struct ipc_object *ipc_find(const struct ipc_table *t, int32_t id);
 /*
  * Adds an object, whose `ui` is set, with the key and the rights in `flags`. Its number, or
  * -ENOSPC.
  */
 int ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags);
-/* From now on nobody finds it by its key. */
+/* Nobody finds the object by its key from now on. */
 void ipc_forget_key(struct ipc_table *t, struct ipc_object *o);
 /* The first slot from i on that has an object, or t->end. */
 unsigned ipc_next_taken(const struct ipc_table *t, unsigned i);
@@ -70,7 +70,7 @@ int ipc_get(const struct ipc_object *o, uint64_t flags);
 #define IPC_WRITE 0222
 /* May the current process do that: bits as of a mode? 0 or -EACCES. */
 int ipc_may(const struct ipc_object *o, uint32_t access);
-/* The one with that number, if the current process may do that. NULL and *error. */
+/* The object with that number, if the current process may do that. NULL and *error. */
 struct ipc_object *ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access,
 				    int *error);
 /*
@@ -80,7 +80,7 @@ struct ipc_object *ipc_find_allowed(const struct ipc_table *t, int32_t id, uint3
  */
 struct ipc_object *ipc_find_status(const struct ipc_table *t, int32_t id, int command, bool any,
 				   int *result);
-/* May it change or remove the object? 0 or -EPERM. */
+/* May the current process change or remove the object? 0 or -EPERM. */
 int ipc_may_change(const struct ipc_object *o);
 /* Sets owner, group and rights. 0 or -EINVAL. */
 int ipc_set(struct ipc_object *o, const struct ipc_perm *perm);

@@ -64,7 +64,7 @@ msg_free(struct message *m)
 		uidinfo_free(m->ui, m);
 }
 
-/* A queue that was removed, and for which nobody waits. msg_mutex held. */
+/* Frees a queue that was removed, and for which nobody waits. msg_mutex held. */
 static void
 msg_queue_free(struct queue *q)
 {
@@ -129,7 +129,7 @@ msg_queue_find(uint64_t id, uint32_t access, int *error)
 	return msg_queue(ipc_find_allowed(&queues, (int32_t)id, access, error));
 }
 
-/* A message of a program, which begins with its type. NULL and *error. */
+/* Copies a message from a program, which begins with its type. NULL and *error. */
 static struct message *
 msg_take(uint64_t from, size_t size, int *error)
 {
@@ -153,7 +153,7 @@ msg_take(uint64_t from, size_t size, int *error)
 	return NULL;
 }
 
-/* Puts it into the queue when there is room. msg_mutex held. */
+/* Puts a message into the queue when there is room. msg_mutex held. */
 static int
 msg_put(uint64_t id, struct message *m, uint64_t flags)
 {
@@ -217,8 +217,8 @@ msg_first_after(const struct queue *q, uint64_t seen)
 }
 
 /*
- * The one after number `seen` that type and flags of msgrcv() mean. NULL: there is none. Who waits
- * looks at each message once, however many wait.
+ * The first message after number `seen` that type and flags of msgrcv() mean. NULL: there is none.
+ * A thread that waits looks at each message once.
  */
 static struct message *
 msg_find(const struct queue *q, int64_t type, uint64_t flags, uint64_t seen)
@@ -260,7 +260,7 @@ msg_copy(const struct message *m, int *error)
 	return copy;
 }
 
-/* Takes one out of the queue when there is one. NULL and *error. msg_mutex held. */
+/* Takes a message out of the queue when there is one. NULL and *error. msg_mutex held. */
 static struct message *
 msg_get(const uint64_t a[6], int *error)
 {

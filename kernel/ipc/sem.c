@@ -71,7 +71,7 @@ sem_get_limits(const struct sysctl *s, struct sbuf *out)
 	sbuf_printf(out, "%u\t%u\t%u\t%d", set_max, total_max, ops_max, sets.max);
 }
 
-/* A number up to INT32_MAX, and what is blank before it. False: there is none. */
+/* Reads a number up to INT32_MAX, and the blanks before it. False: there is none. */
 static bool
 sem_take_number(const char **text, uint64_t *n)
 {
@@ -121,7 +121,7 @@ sem_undo_free(struct undo *u)
 	uidinfo_free(u->ui, u);
 }
 
-/* A set that was removed, and for which nobody waits. */
+/* Frees a set that was removed, and for which nobody waits. */
 static void
 sem_set_free(struct set *s)
 {
@@ -180,7 +180,7 @@ sys_semget(const uint64_t a[6])
 
 /* ---- operations ---- */
 
-/* The current process's, which is made if there is none. NULL: -ENOMEM. */
+/* The undo list of the current process, made if there is none. NULL: -ENOMEM. */
 static struct undo *
 sem_undo_get(struct set *s)
 {
@@ -200,7 +200,7 @@ sem_undo_get(struct set *s)
 	return new;
 }
 
-/* One operation. 0; -ERANGE; -EAGAIN: it has to wait. */
+/* Does one operation. 0; -ERANGE; -EAGAIN: it has to wait. */
 static int
 sem_operate_one(struct set *s, struct undo *u, const struct sembuf *op)
 {
@@ -221,7 +221,7 @@ sem_operate_one(struct set *s, struct undo *u, const struct sembuf *op)
 	return 0;
 }
 
-/* All of them, or none. *at: the first that has to wait, or fails. */
+/* Does all operations, or none. *at: the first that has to wait, or fails. */
 static int
 sem_operate_all(struct set *s, struct undo *u, const struct sembuf *ops, unsigned n, unsigned *at)
 {
@@ -409,7 +409,7 @@ sem_count_waiters(const struct set *s, unsigned number, bool for_zero)
 	return n;
 }
 
-/* Sets one, and forgets what was to be undone of it. */
+/* Sets one semaphore, and forgets what was to be undone of it. */
 static void
 sem_set_value(struct set *s, unsigned number, int value)
 {
@@ -418,7 +418,7 @@ sem_set_value(struct set *s, unsigned number, int value)
 	s->sems[number] = (struct semaphore){value, proc_pid()};
 }
 
-/* What asks for one semaphore, or sets it. */
+/* The commands that ask for one semaphore, or set it. */
 static int
 sem_one(struct set *s, unsigned number, int command, int value)
 {

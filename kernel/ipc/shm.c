@@ -85,7 +85,7 @@ shm_doom(struct segment *s)
 	return true;
 }
 
-/* One fewer counts; detaches: it was an area. */
+/* One user of the segment less. detaches: an area was unmapped. */
 static void
 shm_drop(struct segment *s, bool detaches)
 {
@@ -385,7 +385,7 @@ shm_status(int32_t id, int command, uint64_t to)
 	return r >= 0 && copy_out(to, &ds, sizeof(ds)) != 0 ? -EFAULT : r;
 }
 
-/* May the current process lock it, or unlock it? Its pages always stay in memory. */
+/* May the current process lock the segment, or unlock it? Its pages always stay in memory. */
 static int
 shm_may_lock(const struct ipc_object *o, bool lock)
 {
@@ -396,7 +396,7 @@ shm_may_lock(const struct ipc_object *o, bool lock)
 	return lock && proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : 0;
 }
 
-/* What changes a segment, or removes it. shm_lock held. *gone: it is to be freed. */
+/* The commands that change a segment, or remove it. shm_lock held. *gone: it is to be freed. */
 static int
 shm_change(struct segment *s, int command, const struct shmid_ds *ds, bool *gone)
 {

@@ -70,7 +70,7 @@ ktrace_hook_put(struct ktrace *t, unsigned type, const void *data, size_t len)
 
 static void record_again(struct ktrace *t, const struct ktr_firing *f);
 
-/* There may be room for a record of a system call after all: makes it then. */
+/* Makes a record of a system call, if there is room for it after all. */
 static __attribute__((noinline)) void
 put_again(struct ktrace *t, size_t len, const struct ktr_firing *f)
 {
@@ -253,7 +253,7 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 			   : th->lockname != NULL       ? th->lockname
 							: th->wmesg;
 	if (k->waits == NULL)
-		return; /* it loses the CPU for ktrace, or has it for the first time */
+		return; /* the thread loses the CPU for ktrace, or has it for the first time */
 	strlcpy(c.ktr_wmesg, k->waits, sizeof(c.ktr_wmesg));
 	c.ktr_user = k->waits[0] == '\0' && !k->in_call;
 	if (!out)
@@ -290,7 +290,7 @@ ktrace_hook_act(struct ktrace *t, struct proc *p, struct ktrace_action a,
 	case OFF_CPU:
 	case ON_CPU:
 		put_switch(t, p, a.what == OFF_CPU);
-		/* It may have been to do on another CPU. */
+		/* The work may have been noted on another CPU. */
 		if (ktrace_is_full(t))
 			this_pcpu()->work = true;
 		break;
@@ -313,7 +313,7 @@ ktrace_hook_act(struct ktrace *t, struct proc *p, struct ktrace_action a,
 static inline __attribute__((always_inline)) void
 ktrace_record_firing(struct ktrace *t, const struct thread *th, const struct ktr_firing *f)
 {
-	/* of the sites that are on for us, all have one */
+	/* all sites that are on for ktrace have one */
 	struct ktrace_action a = ktrace_actions[ktr_site_number(f->site)];
 
 	if (a.what == CALL)
@@ -349,7 +349,7 @@ ktrace_lock_current(const struct proc *p)
 	}
 }
 
-/* Several threads: one at a time. A CPU that is in a hook gets no other. */
+/* Several threads share the queue, one at a time. A CPU that is in a hook gets no other hook. */
 static __attribute__((noinline)) void
 record_locked(const struct proc *p, const struct ktr_firing *f)
 {

@@ -22,7 +22,7 @@ ktrace_find_file(const struct vnode *vn)
 	return NULL;
 }
 
-/* One with the same rights to whom somebody is traced. */
+/* Finds an io with the same rights, to which somebody is traced. */
 static struct ktrace_io *
 ktrace_find_alike(const struct ktrace_file *file, const struct ktrace_io *a)
 {

@@ -29,7 +29,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
 
-static bool ktrace_ending; /* ktrace_lock: the machine is, and no tracing begins */
+static bool ktrace_ending; /* ktrace_lock: the machine is ending, and no tracing begins */
 
 #define RECORD_BYTES 128 /* of an ordinary record */
 #define ALWAYS       (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
@@ -60,7 +60,7 @@ struct request {
 	struct ktrace *unused;   /* those that it has, linked by `next` */
 	struct ktrace *moved;    /* those that others have left for, linked likewise */
 	uint64_t change;         /* the number of the call */
-	/* The files that it has meant: `waiters` counts it. There is room for all. */
+	/* The files that the call has meant: `waiters` counts it. There is room for all. */
 	struct ktrace_file **files;
 	unsigned nfiles;
 };
@@ -88,7 +88,7 @@ ktrace_create(struct uidinfo *ui)
 	return t;
 }
 
-/* The call waits for the thread that writes it. */
+/* Notes that the call waits for the thread that writes the file. */
 static void
 ktrace_mean(struct request *q, struct ktrace_file *file)
 {
@@ -241,7 +241,7 @@ change_all(struct request *q)
 	q->found = q->refused = q->missing = 0;
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
-		/* One without memory is ending, and its tracing with it. */
+		/* A process without memory is ending, and its tracing with it. */
 		if (!is_named(q, p, changes) || p->vm == NULL)
 			continue;
 		q->found++;
@@ -285,7 +285,7 @@ init_once(void)
 	return error;
 }
 
-/* Room for all files, before any is meant, and an io. ktrace_lock held. 0 or -errno. */
+/* Makes room for all files before any is meant, and an io. ktrace_lock held. 0 or -errno. */
 static int
 begin_change(struct request *q)
 {
@@ -356,7 +356,7 @@ open_io(uint64_t upath, struct ktrace_io *io)
 
 	if (error < 0)
 		return error;
-	/* As FreeBSD: not through a link that somebody else may have put there. */
+	/* As in FreeBSD: not through a link that somebody else may have put there. */
 	error = file_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0, &io->f);
 	if (error == 0 && !S_ISREG(io->f->vn->mode)) {
 		file_unref(io->f);
@@ -425,7 +425,7 @@ sys_utrace(const uint64_t a[6])
 {
 	uint8_t data[KTR_USER_MAXLEN];
 
-	/* As FreeBSD: who is not traced is told no error. */
+	/* As in FreeBSD: a process that is not traced is told no error. */
 	if (!ktrace_records(KTRFAC_USER))
 		return 0;
 	if (a[1] > sizeof(data))
@@ -469,7 +469,7 @@ ktrace_fork(struct proc *child)
 	curlwp()->trace.busy = false;
 }
 
-/* Is its queue so full that it waits? Interrupts are off as in ktrace_records(). */
+/* Is the process's queue so full that it waits? Interrupts are off as in ktrace_records(). */
 static bool
 ktrace_has_to_wait(const struct proc *p)
 {
@@ -483,7 +483,7 @@ ktrace_has_to_wait(const struct proc *p)
 	return full;
 }
 
-/* Before a process returns to its program: does what a hook could not. */
+/* Does what a hook could not do, before a process returns to its program. */
 static void
 ktrace_work(void)
 {
@@ -517,7 +517,7 @@ ktrace_exec_gains(void)
 
 HOOK(exec_gains, ktrace_exec_gains);
 
-/* One of the process, also one that it has left. NULL: it has none. ktrace_lock held. */
+/* A tracing of the process, also one that it has left. NULL: it has none. ktrace_lock held. */
 static struct ktrace *
 ktrace_find_of(const struct proc *p)
 {
@@ -562,7 +562,7 @@ ktrace_shutdown(void)
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
 		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
-	/* All threads work at the same time. None ends from now on, and none begins. */
+	/* All files' threads work at the same time. None ends from now on, and none begins. */
 	list_for_each_entry (struct ktrace_file, file, &ktrace_files, all) {
 		file->waiters++;
 		file->passes_asked++;

@@ -39,7 +39,7 @@ struct ktrace_file {
 	const struct vnode *vn; /* [c] a file's own, while `ios` is not 0 */
 	struct uidinfo *ui;     /* [c] to whom the memory of the thread is counted */
 	unsigned ios;           /* [l] struct ktrace_io of this file, and */
-	unsigned waiters;       /* [l] who waits: the thread ends when both are 0 */
+	unsigned waiters;       /* [l] how many wait: the thread ends when this and `ios` are 0 */
 	struct list members;    /* [l] struct ktrace whose `io` is one of this file */
 	struct leftist *first;  /* [l] of those, in a pass: whose next record is the oldest */
 	struct cond asked;      /* there is something to do */
@@ -89,27 +89,27 @@ struct ktrace {
 	/* [a] KTRFAC_…; 0 while the process is not traced. Set with ktrace_lock, and with
 	 * proc_lock, too, if the process runs; cleared with one of them. */
 	uint32_t facs;
-	uint32_t dropped; /* [t] records that had no room since the last one that had */
+	uint32_t dropped; /* [t] records without room since the last record that had room */
 	uint64_t head;    /* [a] bytes put in; written by the process */
 	uint64_t tail;    /* [a] bytes taken out; written with ktrace_lock */
 	uint64_t checked; /* [t] up to here there is room, without a look at `tail` */
 	uint64_t mask;    /* [c] the size of buf, a power of two, less 1 */
 	uint8_t *buf;     /* [c] */
-	uint32_t locked;  /* [a] of several threads, one puts a record in */
+	uint32_t locked;  /* [a] of several threads of the process, one puts a record in */
 
 	struct list all;      /* [l] */
 	struct ktrace *next;  /* [l] of those that a request has */
-	struct ktrace_io *io; /* [l] a reference; NULL: a request has it */
+	struct ktrace_io *io; /* [l] a reference; NULL: a request to trace has it */
 	struct list member;   /* [l] of its file */
 	struct leftist due;   /* [l] in a pass: its next record, or what else is next */
 	struct uidinfo *ui;   /* [c] to whom this memory is counted */
-	bool left;            /* [l] the process puts nothing more into it, but for hooks at work */
+	bool left;            /* [l] the process puts nothing more in, but for hooks at work */
 	bool ends;            /* [l] … and those are done */
 	bool ended;         /* [l] … and all is written, with KTR_PROCDTOR if KTR_PROCCTOR was */
 	bool begun;         /* [l] KTR_PROCCTOR is written */
 	bool exited;        /* [l] it was left since the process ends */
-	bool told;          /* [l] there was no memory for the last child's */
-	uint64_t end_ticks; /* [l] when it was left for another one; or 0 */
+	bool told;          /* [l] there was no memory to trace the last child */
+	uint64_t end_ticks; /* [l] when the process left it for another one; or 0 */
 	/* [c] Since `facs` was set: the process, which is there as long as this */
 	struct proc *proc;
 	uint32_t pid;
@@ -147,7 +147,7 @@ enum what {
 
 struct ktrace_action {
 	uint8_t what;
-	uint8_t narg; /* a call's number of arguments; of a return, not 0 if it needs them */
+	uint8_t narg; /* a call's number of arguments; of a return: not 0 if it needs these */
 	uint16_t code;
 };
 
@@ -177,8 +177,8 @@ bool ktrace_is_full(const struct ktrace *t);
 extern struct list ktrace_files; /* [l] of all struct ktrace_file */
 
 /*
- * Makes a file's, with its thread, for which ui is charged. The caller makes an io at once. NULL:
- * no memory. ktrace_lock held.
+ * Makes a ktrace_file, with its thread, for which ui is charged. The caller makes an io at once.
+ * NULL: no memory. ktrace_lock held.
  */
 struct ktrace_file *ktrace_file_make(const struct vnode *vn, struct uidinfo *ui);
 /*
@@ -186,7 +186,7 @@ struct ktrace_file *ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
  * signal ends the process. ktrace_lock held; it is released meanwhile.
  */
 void ktrace_sync(struct ktrace_file *file, uint64_t deadline_ns, bool killable);
-/* Frees one to which no hook puts records any more. ktrace_lock held. */
+/* Frees a struct ktrace to which no hook puts records any more. ktrace_lock held. */
 void ktrace_destroy(struct ktrace *t);
 /*
  * Finds or makes one like `open`, which stays the caller's. If nobody is traced to the file, ui is

@@ -21,7 +21,7 @@ ktrace_total(size_t len)
 	return sizeof(struct ktrace_record) + ((len + 7) & ~7ul);
 }
 
-/* The next record, with its header, if it has room. */
+/* The next record, with its header filled in. There must be room for it. */
 static inline __attribute__((always_inline)) struct ktrace_record *
 ktrace_begin(const struct ktrace *t, const struct thread *th, unsigned type, size_t len)
 {

@@ -31,7 +31,7 @@
 #include "kernel/sync/smp.h"
 
 #define PERIOD_NS 10000000ull
-#define KILL_NS   10000000ull /* how often who waits asks whether it is to end */
+#define KILL_NS   10000000ull /* who waits looks so often whether he is to end */
 /* Has room for a record of KTRACE_GENIO_MAX bytes, with what comes before them. */
 #define BUF_SIZE (KTRACE_GENIO_MAX + 4096u)
 
@@ -56,7 +56,7 @@ give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
 	ktrace_select_needed();
 }
 
-/* 0 or -errno. *in_part: some bytes are written. */
+/* Writes to the file. 0 or -errno. *in_part: some bytes are written. */
 static int
 write_out(const struct ktrace_io *io, const void *from, size_t n, bool *in_part)
 {
@@ -201,7 +201,7 @@ ktrace_next_event(struct ktrace *t, uint64_t until)
 	return (struct ktrace_event){NOTHING_DUE};
 }
 
-/* Takes its next record out of the queue. */
+/* Takes the next record of t out of its queue. */
 static void
 ktrace_take_record(struct ktrace *t)
 {
@@ -266,7 +266,7 @@ ktrace_note_clock(void *earliest)
 		;
 }
 
-/* Does the process put nothing more into it? If its tracing was switched off, it leaves it now. */
+/* Does the process put nothing more in? If its tracing was switched off, it leaves t now. */
 static bool
 ktrace_is_left(struct ktrace *t)
 {
@@ -387,7 +387,7 @@ ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
 	list_append(&ktrace_files, &file->all);
 	t->urgent = true;
 	sched_set_user(t, ui->groups);
-	wake_up_new_task(t); /* it needs ktrace_lock, so it finds the caller's io */
+	wake_up_new_task(t); /* the thread needs ktrace_lock, so it finds the caller's io */
 	return file;
 }
 

@@ -22,7 +22,7 @@ clock_ns_of(uint64_t ticks)
 	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
 	return clock_span_ns(ticks > clock_scale.boot_ticks ? ticks - clock_scale.boot_ticks : 0);
 }
-/* A time since boot as a time since 1970, UTC, as that clock is set; the same if it never was. */
+/* A time since boot as one since 1970, UTC, by the clock as it is now; unchanged if never set. */
 uint64_t clock_real_ns(uint64_t ns);
 /* The time since 1970 now, and setting it: to clock_ns() or later. */
 uint64_t clock_real_now_ns(void);

@@ -7,7 +7,7 @@
 
 #include "kernel/lib/list.h"
 
-/* How far one of that weight moves while it has it for ns. */
+/* How far the time of an entry of that weight moves while it has the CPU for ns. */
 static uint64_t
 virtual_ns(uint64_t ns, uint32_t weight)
 {
@@ -34,7 +34,7 @@ next_deadline(const struct fair_entry *e)
 	return e->time + virtual_ns(FAIR_SLICE_NS, e->weight);
 }
 
-/* Who has waited for long begins a slice before the queue's time, and not earlier. */
+/* An entry that has waited for long begins its slice no earlier than the queue's time. */
 static void
 catch_up(const struct fair_queue *q, struct fair_entry *e)
 {
@@ -66,7 +66,7 @@ begin_slice(const struct fair_queue *q, struct fair_entry *e)
 	e->node.at = next_deadline(e);
 }
 
-/* The deadline of one that is where the queue is, and of ordinary weight. */
+/* The deadline of an entry that is where the queue is, and of ordinary weight. */
 static void
 begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
 {
@@ -253,7 +253,7 @@ fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, 
 	return NULL;
 }
 
-/* Who runs on after its deadline, because it hurries, may be far ahead of all others. */
+/* An entry that hurries, and runs on after its deadline, may be far ahead of all others. */
 static bool
 runs_ahead(const struct fair_queue *q, const struct fair_entry *e)
 {
@@ -274,7 +274,7 @@ fair_run(struct fair_queue *top, struct fair_entry *e)
 	fair_follow(&e->group->members, e);
 }
 
-/* Who runs ahead takes the queue's time along, and does not come further ahead. */
+/* An entry that runs ahead takes the queue's time along, and does not come further ahead. */
 static void
 fair_move(struct fair_queue *q, struct fair_entry *e, uint64_t ns)
 {

@@ -66,8 +66,8 @@ void fair_take(struct fair_queue *top, struct fair_entry *e);
 /* Who goes first of all that wait; NULL: nobody does. */
 struct fair_entry *fair_first(const struct fair_queue *top);
 /*
- * The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none, of those
- * at which it has looked.
+ * The first entry for which may(e, arg) is true; if that is not fair_first(), any. NULL: none, of
+ * those at which it has looked.
  */
 struct fair_entry *fair_find(const struct fair_queue *top,
 			     bool (*may)(const struct fair_entry *e, const void *arg),

@@ -135,7 +135,7 @@ fdt_open(struct fdt *f, const void *blob, uint64_t max)
 	if (h[H_MAGIC] != FDT_MAGIC || h[H_VERSION] < FDT_VERSION ||
 	    h[H_LAST_COMPATIBLE] > FDT_VERSION)
 		return -EINVAL;
-	/* Node numbers are ints, so the size must fit into one. */
+	/* Node numbers are ints, so the size must fit into an int. */
 	if (h[H_TOTALSIZE] < sizeof(h) || h[H_TOTALSIZE] > max || h[H_TOTALSIZE] > INT32_MAX)
 		return -EINVAL;
 	if (h[H_OFF_STRUCT] % 4 != 0 || h[H_OFF_STRUCT] > h[H_TOTALSIZE] ||

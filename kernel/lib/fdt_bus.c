@@ -56,7 +56,7 @@ fdt_wraps(uint64_t address, uint64_t size)
 	return size != 0 && address > UINT64_MAX - (size - 1);
 }
 
-/* False: no `ranges`, or a layout that is not supported. */
+/* Finds a bus's `ranges`. False: it has none, or their layout is not supported. */
 static bool
 ranges_open(const struct fdt *f, int bus, struct ranges *r)
 {

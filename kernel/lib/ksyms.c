@@ -52,7 +52,7 @@ last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 	return (long)lo - 1;
 }
 
-/* Bit i, atomic: who asked last for the function of symbol i meant its own name; the one before. */
+/* Bit i, atomic: who asked last for symbol i meant its own name; who asked before that. */
 static uint64_t asked[2][KSYMS_MAX / 64];
 
 static bool
@@ -77,7 +77,7 @@ is_asked(long i)
 	return bit_of(true, i) && !bit_of(false, i);
 }
 
-/* The number of the symbol at pc, or before it. -1: none. */
+/* The number of the last symbol at or before pc. -1: none. */
 static long
 ksyms_find(struct tables *t, uintptr_t pc)
 {

@@ -7,7 +7,7 @@ fair_rank(const struct leftist *e)
 	return e != NULL ? e->rank : 0;
 }
 
-/* Makes the rank right after a change of a child. True: it is another one. */
+/* Makes the rank right after a change of a child. True: the rank has changed. */
 static bool
 leftist_settle(struct leftist *e)
 {
@@ -23,7 +23,7 @@ leftist_settle(struct leftist *e)
 	return e->rank != old;
 }
 
-/* Of equal times, a's goes first. The depth is at most the sum of the ranks. */
+/* Joins two heaps. Of equal times, a's goes first. The depth is at most the sum of the ranks. */
 static struct leftist *
 leftist_merge(struct leftist *a, struct leftist *b)
 {

@@ -13,7 +13,7 @@
 
 struct leftist {
 	struct leftist *left, *right, *up; /* a parent's time is not later */
-	uint32_t rank; /* 1 more than of the right child, which has at most the left's */
+	uint32_t rank; /* 1 more than the right child's, which is at most the left child's */
 	uint64_t at;   /* the user's to set while it is in no heap */
 };
 
@@ -26,5 +26,5 @@ leftist_earlier(uint64_t a, uint64_t b)
 /* *first: the earliest, NULL: there is none. */
 void leftist_insert(struct leftist **first, struct leftist *e);
 void leftist_remove(struct leftist **first, struct leftist *e);
-/* The one after e, which is after its parent, in no other order; NULL: e is the last. */
+/* The element after e, in no order but that parents come before children. NULL: e is the last. */
 struct leftist *leftist_next(const struct leftist *e);

@@ -30,7 +30,7 @@ void pr_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
  * the beginning of a line. Positions count all bytes since boot. Any context.
  */
 size_t msgbuf_read(uint64_t *at, char *buf, size_t n);
-/* Where the next message will be; where the first line after a position begins. */
+/* Where the next message will be; and where the first line after a position begins. */
 uint64_t msgbuf_end(void);
 uint64_t msgbuf_line_after(uint64_t at);
 /* Bytes that it holds. */

@@ -20,7 +20,7 @@
 #define SYSCTL_WR   1 /* may be written at run time */
 #define SYSCTL_TUN  2 /* may be set by a loader parameter */
 #define SYSCTL_LATE 4 /* apply the loader parameter when heap and threads exist, not at once */
-#define SYSCTL_FREE 8 /* its functions take long, or wait; they lock what they need */
+#define SYSCTL_FREE 8 /* its functions may take long, or wait, and lock what they need */
 
 enum sysctl_type { SYSCTL_TYPE_INT, SYSCTL_TYPE_U64, SYSCTL_TYPE_TEXT };
 

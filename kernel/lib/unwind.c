@@ -164,7 +164,7 @@ unwind_step(struct unwind_frame *f, unwind_load_fn *load, bool all)
 	return !is_trap(f->pc) || leave_trap(f, load);
 }
 
-/* Lists by the pairs on a stack, as far as they are there and no trap is left. */
+/* Lists callers by the pairs on a stack, as far as these are there and no trap is left. */
 static unsigned
 list_pairs(struct unwind_frame *f, uintptr_t stack, size_t size, uintptr_t *pcs, unsigned max)
 {

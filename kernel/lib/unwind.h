@@ -23,7 +23,7 @@ struct unwind_frame {
 typedef bool unwind_load_fn(uintptr_t *to, uintptr_t from, unsigned words);
 
 struct unwind_frame unwind_of_trap(const struct arch_trapframe *tf);
-/* Is it an address in the kernel's text? */
+/* Is that address in the kernel's text? */
 bool unwind_in_text(uintptr_t pc);
 /*
  * Moves f to its caller, or from the first function of a trap to the interrupted code. False: there

@@ -20,14 +20,14 @@ struct area_source {
 	const struct vm_pager *pager; /* kernel/vm/vm.h */
 	void *object;                 /* the pager's; a reference */
 	uint64_t offset;              /* of the area's start */
-	uint64_t grows_to;            /* bytes that it may have: faults below move its start; 0 */
-	uint64_t space_max;           /* ... as long as the space has no more bytes then */
+	uint64_t grows_to;            /* an area that grows down: bytes that it may have; else 0 */
+	uint64_t space_max;           /* ... while the space has no more bytes than this */
 	bool shared;                  /* writes go to the object */
 	bool read_only;               /* ... and are not allowed */
 	bool no_exec;                 /* nobody executes what is there */
 	bool writes;                  /* counts with its object: vm_pager.ref */
 	bool code;                    /* made by kernel/vm/code.c */
-	bool stays;                   /* a copy of the space does not have it, */
+	bool stays;                   /* a copy of the space does not have the area, */
 	bool wiped;                   /* or has it empty: madvise() */
 	bool locked;                  /* mlock(); a copy is not */
 };

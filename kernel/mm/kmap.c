@@ -25,7 +25,7 @@
 #include "ktr/ktr.h"
 
 #define WINDOW (ARCH_VMALLOC_END - PAGE_SIZE)
-#define PIECE  (512 * PAGE_SIZE) /* that is unmapped at once with interrupts off */
+#define PIECE  (512 * PAGE_SIZE) /* bytes unmapped at a time with interrupts off */
 
 enum kmap_kind {
 	AREA_PHYS,  /* maps devices, or memory that belongs to others */
@@ -447,7 +447,7 @@ entry_text_put(uintptr_t addr, const void *bytes, size_t n)
 {
 	uint64_t pa = image_phys((const char *)addr);
 
-	if (root == 0) { /* the boot tables map all of it writable */
+	if (root == 0) { /* the boot tables map all of the text writable */
 		kmap_store(phys_to_virt(pa), bytes, n);
 		return;
 	}

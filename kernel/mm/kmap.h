@@ -28,8 +28,8 @@ void kmap_flush_everywhere(void);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);
 /*
- * Is va mapped by the kernel, and to RAM? Reading a device may have effects. The answer may be old
- * when it comes: read by arch_probe_copy(). Any context.
+ * Is va mapped by the kernel, and to RAM? (Reading a device may have effects.) The answer may be
+ * old when it comes: read by arch_probe_copy(). Any context.
  */
 bool kmap_is_ram(uintptr_t va);
 /* Maps physical memory for good. prot: MMU_ bits. NULL: out of memory. */

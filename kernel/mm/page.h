@@ -53,7 +53,7 @@ void page_ref(void *va);
 /* Drops a reference and frees the page with the last one. */
 void page_unref(void *va);
 uint32_t page_refs(void *va);
-/* A mark that a page has until it is freed; kernel/vm/code.c uses it. */
+/* Sets a mark that a page keeps until it is freed; kernel/vm/code.c uses it. */
 void page_mark(void *va);
 bool page_marked(void *va);
 

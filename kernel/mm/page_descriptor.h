@@ -18,8 +18,8 @@ struct page {
 	    index; /* of a file's page: its number in the file; those after 2^32 are not kept */
 	union {
 		uint16_t used; /* heap: objects in use */
-		/* Of a page of a disk: bit n says that sector n is as on the disk or newer; newer.
-		 */
+		/* Of a page of a disk: bit n says that sector n is valid: as on the disk, or
+		 * newer; that it is newer. */
 		struct {
 			uint8_t valid, dirty;
 		};
@@ -36,7 +36,7 @@ struct page {
 	uint8_t owner; /* enum page_owner; of an allocated block's first page */
 	bool free;     /* first page of a free block */
 	bool marked;   /* page_mark() */
-	bool poisoned; /* it is free, and has the pattern (page_poison.c) */
+	bool poisoned; /* the page is free, and has the pattern (page_poison.c) */
 };
 
 _Static_assert(sizeof(struct page) == 40, "there is one for each page of memory");

@@ -59,7 +59,7 @@ void
 page_poison_check(struct page *p, unsigned order)
 {
 	for (struct page *q = p; q < p + (1ul << order); q++) {
-		if (q->poisoned) /* it was not, if it is free since the boot */
+		if (q->poisoned) /* a page that is free since the boot is not poisoned */
 			page_poison_look(page_address(q), PAGE_SIZE, q);
 		q->poisoned = false;
 		q->objects = NULL;

@@ -15,7 +15,7 @@ user_range(uint64_t addr, size_t n)
 	return addr <= ARCH_USER_END && n <= ARCH_USER_END - addr;
 }
 
-/* A bad kernel pointer in user space (NULL) would be served as if it were the user's. */
+/* Panics at a bad kernel pointer in user space (NULL): it would be served as the user's. */
 static void
 check_kernel_side(const void *p, size_t n)
 {

@@ -68,7 +68,7 @@ limit_of(enum uidinfo_kind kind)
 	return kind == UIDINFO_KMEM ? limit * 1024 : limit;
 }
 
-/* Is `all` too much of a kind for all users together? root: user 0, who may use the reserve. */
+/* Is `all` too much of a kind for all users together? root: for user 0, who may use the reserve. */
 static bool
 exceeds_all(enum uidinfo_kind kind, uint64_t all, bool root)
 {
@@ -139,7 +139,7 @@ is_unused(const struct uidinfo *ui)
 	return held == 0;
 }
 
-/* A uidinfo without a user, and what it has of each CPU. Programs run when all CPUs are known. */
+/* Makes a uidinfo without a user, and its part of each CPU. Programs run when all are known. */
 static struct uidinfo *
 alloc_fresh(uint32_t uid)
 {
@@ -152,7 +152,7 @@ alloc_fresh(uint32_t uid)
 	return ui;
 }
 
-/* The user's; made if there is none. NULL: no memory. */
+/* Finds the user's, or makes it. NULL: no memory. */
 static struct uidinfo *
 uidinfo_find_or_make(uint32_t uid)
 {
@@ -264,7 +264,7 @@ uidinfo_print(struct sbuf *out, const struct uidinfo *ui)
 		    (ui->held[UIDINFO_KMEM] + 1023) / 1024);
 }
 
-/* In batches: what is printed may need memory. No user leaves the list, and new ones come last. */
+/* In batches, since printing may need memory. No user leaves the list, and new ones come last. */
 static void
 get_uidinfo(const struct sysctl *s, struct sbuf *out)
 {

@@ -18,7 +18,7 @@ struct control {
 	size_t len; /* of the data */
 };
 
-/* Goes to the next. 1; 0: there are no more; -EINVAL: its length is impossible. */
+/* Goes to the next message. 1; 0: there are no more; -EINVAL: its length is impossible. */
 int control_next(struct control *c);
 
 /* What the control messages of one message to a socket of AF_UNIX say. */

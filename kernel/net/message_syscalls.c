@@ -74,7 +74,7 @@ socket_put_control(struct socket_message *m, int level, int type, const void *da
 	return true;
 }
 
-/* A message of these bytes, which goes through the file f. name: where its address is, or NULL. */
+/* A message of these bytes, through the file f. name: where its address is, or NULL. */
 static struct socket_message
 message_of(struct uio *u, struct socket_name *name, unsigned flags, const struct file *f)
 {

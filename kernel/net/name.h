@@ -5,7 +5,7 @@
 
 #include "kernel/net/socket.h"
 
-/* Copies one of len bytes, an int. 0, -EINVAL, -EFAULT. */
+/* Copies a name of len bytes, an int, from the program. 0, -EINVAL, -EFAULT. */
 int socket_name_take(struct socket_name *name, uint64_t uname, uint64_t len);
 /* Stores it, cut off at what the int at ulen says, and there its length. 0, -EINVAL, -EFAULT. */
 int socket_name_give(const struct socket_name *name, uint64_t uname, uint64_t ulen);

@@ -34,7 +34,7 @@ set_switch(struct socket *so, int name, bool on)
 		__atomic_fetch_and(&so->options, ~BIT(name), __ATOMIC_RELAXED);
 }
 
-/* The value of a buffer's size: twice what is asked for, as Linux has it. */
+/* The size of a buffer as Linux has it: twice what is asked for. */
 static uint32_t
 option_buffer_size(int32_t asked, uint32_t min, bool force)
 {

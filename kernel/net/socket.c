@@ -15,7 +15,7 @@
 #define BUFFER_DEFAULT 212992 /* as Linux's net.core.wmem_default and rmem_default */
 #define TYPE_MAX       10
 
-/* All, and a NULL; the last one may be missing. */
+/* All families, and a NULL; the last family may be missing. */
 static const struct socket_family *const families[] = {
     &unix_family,
     &inet_family,
@@ -99,7 +99,7 @@ socket_ref(struct socket *so)
 void
 socket_unref(struct socket *so)
 {
-	/* release and acquire: all users' accesses come before it is freed */
+	/* release and acquire: all users' accesses come before the socket is freed */
 	if (so == NULL || __atomic_sub_fetch(&so->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	CTR1(KTR_NET, "socket free: socket %p", so);

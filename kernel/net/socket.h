@@ -65,7 +65,7 @@ struct socket_message {
 	size_t control_len;
 };
 
-/* Whose name? ACCEPTED: the peer's, also if the connection has ended since it was made. */
+/* Whose name? ACCEPTED: the peer's, also if the connection has ended since it was accepted. */
 enum socket_end { SOCKET_OWN, SOCKET_PEER, SOCKET_ACCEPTED };
 
 /*
@@ -75,12 +75,12 @@ enum socket_end { SOCKET_OWN, SOCKET_PEER, SOCKET_ACCEPTED };
  */
 struct socket_ops {
 	int (*bind)(struct socket *so, const struct socket_name *name);
-	/* -EINPROGRESS: it goes on without the caller, which is not to wait. */
+	/* -EINPROGRESS: connecting goes on without the caller, which is not to wait. */
 	int (*connect)(struct socket *so, const struct socket_name *name, bool nowait);
 	int (*listen)(struct socket *so, int backlog);
 	/* A connection's socket, with a reference that becomes its file's. NULL and *err. */
 	struct socket *(*accept)(struct socket *so, bool nowait, int *err);
-	/* The name of the socket or, -ENOTCONN, of its peer. */
+	/* The name of the socket or of its peer (-ENOTCONN: it has none). */
 	int (*getname)(struct socket *so, struct socket_name *name, enum socket_end end);
 	/* Bytes moved. -EPIPE of a stream also sends SIGPIPE (socket_send()). */
 	int64_t (*send)(struct socket *so, struct socket_message *m);
@@ -88,7 +88,7 @@ struct socket_ops {
 	int (*shutdown)(struct socket *so, int how);
 	unsigned (*poll)(struct socket *so);                                 /* POLL… */
 	int64_t (*ioctl)(struct socket *so, unsigned request, uint64_t arg); /* NULL: -ENOTTY */
-	/* Is it waiting for connections (SO_ACCEPTCONN)? NULL: no. */
+	/* Is the socket waiting for connections (SO_ACCEPTCONN)? NULL: no. */
 	bool (*is_listening)(struct socket *so);
 	/* Options of other levels than SOL_SOCKET. */
 	int (*set_option)(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
@@ -99,7 +99,7 @@ struct socket_ops {
 	void (*peer_credentials)(struct socket *so, struct ucred *cred);
 	/* Connects two new sockets with each other. */
 	int (*pair)(struct socket *so, struct socket *other);
-	/* Its file is closed: nobody uses it any more, but those who refer to it. */
+	/* The file is closed: nobody uses the socket, but those who refer to it. */
 	void (*release)(struct socket *so);
 	/* The last reference is dropped: frees what the family has, but not *so. */
 	void (*destroy)(struct socket *so);
@@ -123,7 +123,7 @@ struct socket {
 	struct uidinfo *ui;                 /* [c] the user to whom it is counted */
 	struct poll_source news;
 	struct mutex lock;
-	uint64_t ino; /* [a] its file's; 0: it has none yet, or (AF_INET) any more */
+	uint64_t ino; /* [a] the file's; 0: there is none yet, or (AF_INET) no file any more */
 	/* Of SOL_SOCKET. */
 	int32_t error;               /* [a] what SO_ERROR gives, an errno; 0: none */
 	uint64_t options;            /* [a] bit n: the option number n, which is yes or no, is on */
@@ -170,7 +170,7 @@ struct socket *socket_ref(struct socket *so);
 void socket_unref(struct socket *so);
 /* A file for a socket. flags: O_NONBLOCK or 0. NULL: -ENFILE, -ENOMEM. */
 struct file *socket_file_alloc(int flags, int *err);
-/* Makes it so's; takes over the reference. Before anybody else knows the file. */
+/* Makes a file so's, and takes over the reference. Before anybody else knows the file. */
 void socket_file_attach(struct file *f, struct socket *so);
 
 /*
@@ -187,7 +187,7 @@ struct socket *socket_accept(struct socket *so, bool nowait, int *err);
  */
 bool socket_put_control(struct socket_message *m, int level, int type, const void *data,
 			size_t len);
-/* Bytes that a control message may have now as its data. */
+/* Bytes of data that a control message may have now. */
 size_t socket_control_room(const struct socket_message *m);
 
 /* Is an option of SOL_SOCKET that is yes or no on? Any context. */
@@ -204,7 +204,7 @@ socket_deadline(uint64_t timeout)
 	return timeout == 0 ? DEADLINE_NEVER : clock_ns() + timeout;
 }
 
-/* The pending error as -errno, which is no longer pending; 0: none. Any context. */
+/* Takes the pending error, as -errno; 0: there is none. Any context. */
 int socket_take_error(struct socket *so);
 void socket_set_error(struct socket *so, int error);
 

@@ -18,7 +18,7 @@ bad_flags(int flags)
 	return flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-/* A new socket with its file. NULL: *err. */
+/* Makes a new socket with its file. NULL: *err. */
 static struct file *
 open_socket(const uint64_t a[6], int *err)
 {
@@ -103,7 +103,7 @@ SOCKET_CALL(connect)
 	return error;
 }
 
-/* Takes a connection into the file f. 0, and its peer's name is given; or -errno. */
+/* Takes a connection into the file f, and gives its peer's name. 0 or -errno. */
 static int
 accept_into(struct file *f, struct socket *so, bool nowait, uint64_t uname, uint64_t ulen)
 {
@@ -121,7 +121,7 @@ accept_into(struct file *f, struct socket *so, bool nowait, uint64_t uname, uint
 	return error == 0 ? socket_name_give(&name, uname, ulen) : -ECONNABORTED;
 }
 
-/* First there are a descriptor and a file: no connection is taken in vain. */
+/* Takes a descriptor and a file first, so that no connection is taken in vain. */
 static int64_t
 do_accept(const uint64_t a[6], int flags)
 {

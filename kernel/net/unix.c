@@ -41,7 +41,7 @@ shut_down(struct unix_socket *us, uint8_t how, int error)
 	poll_notify(&us->so.news, POLLIN | POLLOUT);
 }
 
-/* What a socket leaves that nobody uses any more, or of a peer that it had. */
+/* What a socket leaves to be freed when nobody uses it any more, or when it loses its peer. */
 struct remains {
 	struct unix_queue queue;
 	struct unix_socket *peer; /* a reference, or NULL */
@@ -133,7 +133,7 @@ unix_listen(struct socket *so, int backlog)
 }
 
 /*
- * Finds the socket that listens at that name and has room for a connection. 1 if it had none, and
+ * Finds the socket that listens at that name and has room for a connection. 1: it had no room, and
  * may have some now: try again. unix_lock held.
  */
 static int
@@ -327,7 +327,7 @@ unix_shutdown(struct socket *so, int how)
 	return 0;
 }
 
-/* Nobody will use us: its peer learns of that. unix_lock held. */
+/* Nobody will use us any more: tells its peer. unix_lock held. */
 static void
 unix_bury(struct unix_socket *us, struct remains *r)
 {

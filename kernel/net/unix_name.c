@@ -22,7 +22,7 @@
 #define BUCKETS  64        /* a power of two */
 
 struct list unix_all = LIST_INIT(unix_all);
-/* Sockets with abstract names, by a hash of the name; of each bucket the first. unix_lock */
+/* Sockets with abstract names, by a hash of the name: the first of each bucket. unix_lock */
 static struct unix_socket *abstract[BUCKETS];
 
 struct unix_name *
@@ -151,7 +151,7 @@ unix_name_make_node(struct unix_name *name)
 	return name->vn != NULL ? 0 : error == -EEXIST ? -EADDRINUSE : error;
 }
 
-/* From now on this thread alone may give it a name. 0 or -EINVAL. */
+/* This thread alone may give the socket a name from now on. 0 or -EINVAL. */
 static int
 bind_begin(struct unix_socket *us)
 {
@@ -166,7 +166,7 @@ bind_begin(struct unix_socket *us)
 	return error;
 }
 
-/* Gives it that name, which the caller has made. No lock is held while the disk is waited for. */
+/* Gives us the name, which the caller has made. No lock is held while the disk is waited for. */
 static int
 bind_name(struct unix_socket *us, struct unix_name *name)
 {
@@ -243,7 +243,7 @@ unix_autobind(struct unix_socket *us)
 
 /* ---- look-up ---- */
 
-/* Without unix_lock: the disk may have to be waited for. */
+/* unix_lock is not held: the disk may have to be waited for. */
 static struct unix_socket *
 find_path(const struct socket_name *name, int *err)
 {

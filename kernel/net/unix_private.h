@@ -34,7 +34,7 @@ extern struct mutex unix_lock;
 struct unix_name {
 	uint32_t refs; /* [a] */
 	struct uidinfo *ui;
-	struct vnode *vn; /* of a path, a reference; NULL: an abstract name */
+	struct vnode *vn; /* of a path, with a reference; NULL: an abstract name */
 	uint32_t len;     /* of the address, with its family */
 	union {
 		struct sockaddr_un address;
@@ -84,11 +84,11 @@ struct unix_socket {
 	enum unix_state state;  /* [ul] */
 	uint8_t shut;           /* [ul], [a] UNIX_SHUT_… */
 	bool dead;              /* [ul], [a] its file is closed */
-	struct unix_name *name; /* [ul], [a] a reference; it is set once */
+	struct unix_name *name; /* [ul], [a] with a reference; set once */
 	/* [ul] a reference. A connection's is set once, and becomes NULL when the file is
 	 * closed. The peer may be dead. */
 	struct unix_socket *peer;
-	struct ucred peer_cred;        /* [u] of the peer; while it listens, its own */
+	struct ucred peer_cred;        /* [u] the peer's; while the socket listens, its own */
 	struct list from;              /* [u] those whose peer it is, */
 	struct list toward;            /* [u] and where it is so itself */
 	struct list all;               /* [u] */
@@ -98,18 +98,18 @@ struct unix_socket {
 	/* While it listens: connections that wait, with a reference each. */
 	struct list pending;        /* [u] also: where it waits itself */
 	unsigned npending, backlog; /* [u] */
-	struct cond connected;      /* [u] there is one more, or none any more */
+	struct cond connected;      /* [u] a connection more waits, or none will any more */
 	struct cond accepted;       /* [u] there is room for one more */
 	/* What it may read. */
 	struct unix_queue queue; /* [l] */
 	uint32_t messages;       /* [l] in the queue; [a] */
 	size_t bytes;            /* [l] in the queue, unread */
 	struct cond readable;    /* [l] */
-	uint32_t senders;        /* [a] who waits for room in the queue, on `messages` */
+	uint32_t senders;        /* [a] how many wait for room in the queue, on `messages` */
 	/* What it has sent. */
 	size_t queued;              /* [a] memory of its messages in all queues */
-	struct unix_message *spare; /* [a] memory of a small one that was read; NULL: none */
-	uint32_t writers;           /* [a] who waits, on `queued`, until it falls */
+	struct unix_message *spare; /* [a] memory of a small message that was read; NULL: none */
+	uint32_t writers;           /* [a] how many wait, on `queued`, until it falls */
 	/* While its file is in flight (unix_rights.c). */
 	struct file *file;    /* [u] */
 	unsigned in_flight;   /* [u] how often */
@@ -167,9 +167,9 @@ int unix_change_peer(struct unix_socket *us, struct unix_socket *to);
 
 /* ---- unix_name.c ---- */
 
-/* Gives it a name. 0, -EINVAL, -EADDRINUSE, or an error of the path. */
+/* Gives the socket a name. 0, -EINVAL, -EADDRINUSE, or an error of the path. */
 int unix_bind(struct socket *so, const struct socket_name *name);
-/* Gives a socket that has none, and wants credentials, a name of its own. 0 or -errno. */
+/* Gives a socket that has no name, and wants credentials, one of its own. 0 or -errno. */
 int unix_autobind(struct unix_socket *us);
 /*
  * Finds the socket of that name, with a reference, if the user may write to it. NULL, and *err:
@@ -182,7 +182,7 @@ int unix_getname(struct socket *so, struct socket_name *name, enum socket_end en
 void unix_name_copy(const struct unix_socket *us, struct socket_name *name);
 struct unix_name *unix_name_ref(struct unix_name *name);
 void unix_name_unref(struct unix_name *name);
-/* Nobody finds it by its name any more. unix_lock held. */
+/* Nobody finds the socket by its name any more. unix_lock held. */
 void unix_name_forget(struct unix_socket *us);
 
 extern struct list unix_all; /* unix_lock */
@@ -199,7 +199,7 @@ void unix_message_free(struct unix_message *msg);
 void unix_queue_free(struct unix_queue *q);
 /* socket.lock held. */
 void unix_queue_append(struct unix_socket *us, struct unix_message *msg);
-/* Takes the first. socket.lock held; if it has rights, unix_lock, too. */
+/* Takes the first message. socket.lock held; if the message has rights, unix_lock, too. */
 struct unix_message *unix_queue_take(struct unix_socket *us);
 /* Copies unread bytes, from `skip` on, to u. 0 or -EFAULT. */
 int unix_message_copy(const struct unix_message *msg, size_t skip, struct uio *u);
@@ -243,5 +243,5 @@ void unix_rights_give(struct unix_rights *r, struct socket_message *m);
 void unix_rights_free(struct unix_rights *r);
 /* Closes files that are in flight only to each other. No lock held. */
 void unix_collect(void);
-/* A socket is closed: perhaps there are such files now. No lock held. */
+/* A socket is closed: looks for files that are now in flight only to each other. No lock held. */
 void unix_rights_closed(void);

@@ -19,7 +19,7 @@
 
 #define SPARE_MAX 256 /* bytes of memory of a message that its sender keeps for the next one */
 
-/* Not zeroed. NULL: no memory, or the user's limit. */
+/* Allocates memory, not zeroed. NULL: no memory, or the user's limit. */
 static void *
 buffer_alloc(struct uidinfo *ui, size_t size)
 {
@@ -79,7 +79,7 @@ add_pieces(struct unix_message *msg, size_t len)
 	return 0;
 }
 
-/* Frees its memory, or leaves it to the sender for the next message. */
+/* Frees the message's memory, or leaves it to the sender for the next message. */
 static void
 message_release(struct unix_socket *us, struct unix_message *msg)
 {
@@ -148,7 +148,7 @@ unix_message_make(struct unix_socket *us, struct uio *u, size_t len, int *err)
 	return msg;
 }
 
-/* Is so much of the sender's memory in queues that a writer waits on? It goes on at a half. */
+/* Has a sender so much memory in queues that a writer waits? It goes on at a half. */
 static bool
 writer_is_full(const struct unix_socket *us)
 {
@@ -156,7 +156,7 @@ writer_is_full(const struct unix_socket *us)
 	       __atomic_load_n(&us->so.sndbuf, __ATOMIC_RELAXED);
 }
 
-/* May it send with so much of its memory in queues? */
+/* May a socket send that has so much memory in queues? */
 static bool
 is_writable_at(const struct unix_socket *us, size_t queued)
 {
@@ -175,7 +175,7 @@ unix_message_free(struct unix_message *msg)
 	struct unix_socket *from = msg->from;
 	struct unix_rights *rights = msg->rights;
 	size_t charge = msg->charge;
-	/* What others add or take meanwhile is theirs: exactly one tells of each step. */
+	/* Others may add or take memory meanwhile: exactly one of them tells of each step. */
 	size_t was = __atomic_fetch_sub(&from->queued, charge, __ATOMIC_SEQ_CST);
 
 	message_release(from, msg);

@@ -13,7 +13,7 @@
 struct found {
 	bool any;
 	struct ucred cred;          /* of the first message's sender */
-	struct unix_socket *from;   /* that sender, with a reference; NULL: nobody asked for it */
+	struct unix_socket *from;   /* the sender, with a reference; NULL: nobody asked for it */
 	struct unix_rights *rights; /* NULL: none */
 	struct unix_queue read;     /* messages to be freed */
 	bool has_room;              /* the queue was full before */
@@ -45,7 +45,7 @@ unlock_all(struct unix_socket *us, bool all)
 		mutex_unlock(&unix_lock);
 }
 
-/* Why is there nothing to read now? 0: it is the end; 1: it may come; or -errno. so.lock held. */
+/* Says why nothing can be read now. 0: it is the end; 1: more may come; or -errno. so.lock held. */
 static int
 why_empty(struct unix_socket *us, bool nowait)
 {

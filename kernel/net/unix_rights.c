@@ -26,7 +26,7 @@
 static struct list flight = LIST_INIT(flight); /* unix_lock: sockets in flight */
 static uint32_t flying;                        /* written under unix_lock; atomic: how many */
 
-/* The socket of AF_UNIX that a file is; NULL: it is none. */
+/* The socket of AF_UNIX that a file is. NULL: it is none. */
 static struct unix_socket *
 unix_of_file(const struct file *f)
 {
@@ -327,13 +327,13 @@ unix_collect(void)
 
 /* ---- the thread that collects ---- */
 
-#define IDLE_SHARE 10 /* it sleeps so much longer than it works */
+#define IDLE_SHARE 10 /* the thread sleeps so many times longer than it works */
 
 static struct spinlock collector_lock = SPINLOCK_INIT("unixgc");
 static bool wanted; /* collector_lock: it is to look again */
 static bool works;  /* written under collector_lock; atomic: it is there */
 
-/* Waits until it is to look again. False: nothing is in flight, and it is not there any more. */
+/* Waits until the thread is to look again. False: nothing is in flight, and the thread ends. */
 static bool
 collector_goes_on(void)
 {

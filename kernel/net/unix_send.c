@@ -8,7 +8,7 @@
 
 #define PART_MAX 32768u /* the most bytes that one message of a stream has */
 
-/* What a send adds to its first message. */
+/* What a send adds to its first message: files, and who sends. */
 struct extra {
 	struct unix_rights *rights;
 	struct ucred cred;
@@ -27,7 +27,7 @@ is_own_group(const struct proc *p, uint32_t gid)
 	return gid == p->rgid || gid == p->gid || gid == p->sgid || capable(CAP_SETGID);
 }
 
-/* May the current process say that it is this one? */
+/* May the current process say that it is the process in these credentials? */
 static int
 check_cred(const struct ucred *cred)
 {
@@ -155,7 +155,7 @@ send_part(struct unix_socket *us, struct unix_socket *to, struct socket_message 
 	return error;
 }
 
-/* The peer of a connection, which stays while there is a file. NULL: there is none. */
+/* The peer of a connection, which stays while its file is open. NULL: there is none. */
 static struct unix_socket *
 stream_peer(struct unix_socket *us)
 {
@@ -218,7 +218,7 @@ unix_find_receiver(struct unix_socket *us, const struct socket_message *m, int *
 	return to;
 }
 
-/* The peer of a datagram socket is closed: there is none any more. */
+/* The peer of a datagram socket was closed: the socket has no peer any more. */
 static void
 unix_forget_peer(struct unix_socket *us, struct unix_socket *peer)
 {

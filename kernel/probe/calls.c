@@ -4,7 +4,7 @@
 #include "kernel/lib/clock.h"
 
 static bool used;
-/* The number of this use. A thread's calls of another one, or before a nap, are forgotten. */
+/* Number of this use. Calls of another use, or from before a nap, are forgotten. */
 static uint32_t run; /* atomic */
 
 bool
@@ -63,14 +63,14 @@ calls_leave(struct thread_calls *calls, uint32_t function)
 	uint32_t depth = calls->depth;
 
 	if (depth > THREAD_CALLS) {
-		/* The function may be another, if one did not return. */
+		/* The function may be another one, if a call did not return. */
 		calls->depth--;
 		return NULL;
 	}
 	while (depth > 0 && calls->call[depth - 1].function != function)
 		depth--;
 	if (depth == 0)
-		return NULL; /* it was entered before its probe was on */
+		return NULL; /* the function was entered before its probe was on */
 	calls->depth = depth - 1;
 	return &calls->call[depth - 1];
 }

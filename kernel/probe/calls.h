@@ -16,7 +16,7 @@
 
 /** Takes the stacks into use and empties them. False: somebody else uses them. Thread context. */
 bool calls_start(void);
-/** Empties them: hooks may have missed returns of what they saw entered. Any context. */
+/** Empties the stacks: hooks may have missed returns. Any context. */
 void calls_forget(void);
 /** The hooks of the user are gone. Thread context. */
 void calls_stop(void);

@@ -7,7 +7,7 @@
 
 static bool demo_odd(unsigned n);
 
-/* Else the compiler would make one function of both. */
+/* Otherwise the compiler would make one function of the two. */
 __attribute__((noipa)) static bool
 demo_even(unsigned n)
 {

@@ -17,7 +17,7 @@
 
 #include "ktr/hook.h"
 
-/** A function's calls on one CPU: where they ended, for times; where they began, for hits. */
+/** A function's calls on one CPU: counted where they end, for times; where they begin, for hits. */
 struct funcprof {
 	uint64_t hits;
 	uint64_t timed;   /* of these: have ended, and their times are known */
@@ -27,7 +27,7 @@ struct funcprof {
 	uint64_t square[2], self_square[2];
 };
 
-/** Begins with all counters 0. -EBUSY: it runs. -ENOMEM. Thread context. */
+/** Begins with all counters at 0. -EBUSY: the profiler runs. -ENOMEM. Thread context. */
 int funcprof_start(void);
 /** While it is paused, nothing is counted: switching functions calls some. Any context. */
 void funcprof_pause(bool paused);

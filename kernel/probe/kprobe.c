@@ -39,7 +39,7 @@ extern char __kprobe_slots[];
 
 struct list kprobes = LIST_INIT(kprobes);
 static struct place *buckets[BUCKETS];
-static uint8_t busy[MAX_CPUS][2]; /* of each CPU: a probe fires; and one in an NMI */
+static uint8_t busy[MAX_CPUS][2]; /* for each CPU: a probe fires; and a probe fires in an NMI */
 
 /* ---- a breakpoint is hit ---- */
 
@@ -62,7 +62,7 @@ static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
-	struct kfetching in; /* `file` is of programs; `missing` counts if there are faults */
+	struct kfetching in; /* `file` is for programs; `missing` counts if there are faults */
 	uint64_t args[KTR_MAXARGS];
 	struct ktr_firing f;
 	unsigned nargs = p->nargs;
@@ -278,7 +278,7 @@ kprobe_free(struct kprobe *k)
 	kfree(k);
 }
 
-/* Is the value that of a register as it is? */
+/* Is the value that of a register, unchanged? */
 static bool
 kprobe_is_plain(const struct kfetch *f)
 {
@@ -381,7 +381,7 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return 0;
 }
 
-/* Makes the event's site. 0; -ENOSPC, and a sentence; -ENOMEM. */
+/* Makes the event's site. 0; -ENOSPC, and a sentence; or -ENOMEM. */
 static int
 kprobe_make_site(struct kprobe *k, char *err, size_t errlen)
 {
@@ -453,7 +453,7 @@ kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errl
 	if (d != NULL)
 		error = kprobe_parse(definition, kind, d, err, errlen);
 	if (kind == KPROBE_USER) {
-		/* reads the file, which may take long: without the lock */
+		/* without the lock: it reads the file, which may take long */
 		if (error == 0) {
 			told.at = d->place_at;
 			error = uprobe_make(d, definition, &told, &k);

@@ -84,13 +84,13 @@ struct kprobe_info {
 	uint64_t hits, misses;
 };
 
-/* Removes one. 0; -EBUSY: its event is on. Thread context. */
+/* Removes a probe. 0; -EBUSY: its event is on. Thread context. */
 int kprobe_drop(struct kprobe *probe);
 /* Evaluates the arguments of an event probe from the fields of its event. Returns how many there
  * are. For hooks. */
 unsigned kprobe_fetch_all(struct kprobe *probe, const uint64_t *fields, uint64_t *args);
 
-/* Is it one of those that `which` means? Control lock held. */
+/* Is the probe one of those that `which` means? Control lock held. */
 bool kprobe_matches(const struct kprobe_info *info, const char *which);
 /* Prints the definition as Linux lists it. Control lock held. */
 void kprobe_print(const struct kprobe_info *info, struct sbuf *out);
@@ -104,11 +104,11 @@ const char *kprobe_group_at(unsigned n);
 /* Set by ftrace: has an event of no kprobe this name? In thread context, control lock held. */
 extern bool (*kprobe_name_taken)(const char *group, const char *name);
 
-/* What ftrace knows of events; set by it. In thread context, control lock held. */
+/* What ftrace knows of events. Set by ftrace; called in thread context, control lock held. */
 struct kprobe_events {
 	/* The event of these names; NULL: none, or none that may have probes. */
 	const struct ktr_site *(*find)(const char *system, const char *event);
-	/* False: it has no such field. Otherwise its number; is it a text? */
+	/* Has the event such a field? If so: its number, and whether it is a text. */
 	bool (*field)(const struct ktr_site *event, const char *name, unsigned *number,
 		      bool *is_text);
 	/* May a probe with that filter (NULL: without one) be at the event? 0; or -errno, and
@@ -117,7 +117,7 @@ struct kprobe_events {
 };
 extern const struct kprobe_events *kprobe_events;
 
-/* Calls f for each probe. Control lock held: so long the texts are valid. */
+/* Calls f for each probe. Control lock held: the texts are valid as long. */
 void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);
 
 /* Puts breakpoints where probes are on, also in programs, and removes the others. Control lock. */

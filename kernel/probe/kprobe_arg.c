@@ -172,7 +172,7 @@ take_immediate(struct reader *r, struct kfetch *f)
 
 static bool take_fetch(struct reader *r, struct kfetch *f);
 
-/* +OFFSET(FETCH), +uOFFSET(FETCH), and with -. The depth is bounded by the argument's length. */
+/* Reads +OFFSET(FETCH), +uOFFSET(FETCH), and with -. The argument's length bounds the depth. */
 static bool
 take_deref(struct reader *r, struct kfetch *f)
 {
@@ -197,7 +197,7 @@ take_deref(struct reader *r, struct kfetch *f)
 		return REFUSE(r, start, "more than %d offsets in one another", KPROBE_DEREFS);
 	if (r->closed == NULL)
 		r->closed = r->at;
-	if (*r->at != ')') /* as in Linux: it is the innermost one that is missing */
+	if (*r->at != ')') /* as in Linux, the message is about the innermost ) that is missing */
 		return REFUSE(r, r->closed, "expected )");
 	r->at++;
 	f->user |= (uint16_t)(user << f->derefs);
@@ -228,7 +228,7 @@ take_fetch(struct reader *r, struct kfetch *f)
 		      "-OFFSET(...), \\NUMBER or \\\"TEXT\"");
 }
 
-/* A number of bits, and the character after it; '\0': the end of the argument. */
+/* Reads a number of bits, and the character after it; '\0': the end of the argument. */
 static bool
 take_bit_number(struct reader *r, char end, uint64_t *v)
 {

@@ -26,7 +26,7 @@ static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
 static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
 const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
 
-/* NULL: there is no room for one more, or no memory. */
+/* Finds the name of a group, or adds it. NULL: there is no room for one more, or no memory. */
 static const char *
 group_find_or_make(const char *group)
 {
@@ -195,7 +195,7 @@ kprobe_print(const struct kprobe_info *info, struct sbuf *out)
 			    k->text + d->args[i].at);
 }
 
-/* The definition as it is listed, for kfree(). NULL: no memory. */
+/* The definition as it is listed; kfree() frees it. NULL: no memory. */
 static char *
 kprobe_list_line(const struct kprobe_info *info)
 {
@@ -304,7 +304,7 @@ kprobe_mark(const struct kprobe_info *info, void *arg)
 void
 kprobe_remove_marked(void)
 {
-	kprobe_apply(); /* so that none fires any more, even if its event stays on */
+	kprobe_apply(); /* so that no probe fires any more, even if its event stays on */
 	list_for_each_entry_safe (struct kprobe, k, &kprobes, link) {
 		if (!k->gone)
 			continue;

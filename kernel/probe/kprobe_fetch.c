@@ -16,7 +16,7 @@
 #include "kernel/sched/thread.h"
 #include "ktr/intern.h"
 
-/* Reads within one page; user: of the program's memory only. */
+/* Reads bytes of one page; user: of the program's memory only. */
 static bool
 read_page(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 {
@@ -138,7 +138,7 @@ print_element(struct sbuf *out, const struct kfetch *f, uint64_t v, bool user, s
 	}
 }
 
-/* An array as a text: "{1,2}". What it has no room for is cut off. */
+/* Makes a text of an array: "{1,2}". What it has no room for is cut off. */
 static uint64_t
 array_at(const struct kfetch *f, uintptr_t from, bool user, struct kfetching *in)
 {

@@ -173,7 +173,7 @@ take_suffix(struct reader *r, struct kdefinition *d)
 	       REFUSE(r, r->at, "expected a space after the place");
 }
 
-/* PATH:OFFSET. The last part of PATH is the probe's module. */
+/* PATH:OFFSET. The last part of PATH becomes the probe's module. */
 static bool
 take_file(struct reader *r, struct kdefinition *d)
 {
@@ -274,7 +274,7 @@ skip_spaces(struct reader *r)
 		r->at++;
 }
 
-/* As Linux names it. Of a file's name up to the first of . - _ */
+/* The name that Linux gives a probe. Of a file's name, it has what is before the first of . - _ */
 static void
 make_name(struct kdefinition *d)
 {
@@ -297,7 +297,7 @@ make_name(struct kdefinition *d)
 			*p = '_';
 }
 
-/* if FILTER. The filter itself is read by ftrace. */
+/* Reads "if FILTER". ftrace reads the filter itself. */
 static bool
 take_filter(struct reader *r, struct kdefinition *d)
 {

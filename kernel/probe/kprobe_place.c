@@ -37,7 +37,7 @@ find_fbt(uintptr_t function, enum ktr_site_kind kind)
 	return NULL;
 }
 
-/* Why FBT has no probe for a function: a line "FUNCTION REASON". */
+/* The reason why FBT has no probe for a function: a line "FUNCTION REASON". */
 static const char *
 exception_of(const char *function, size_t *len)
 {

@@ -34,9 +34,9 @@
 #include "ktr/site.h"
 
 #define KPROBE_NAME      32 /* of an argument, with NUL */
-#define KPROBE_EVENT     64 /* the same of an event, and of its group */
-#define KPROBE_TARGET    96 /* the same of an event that an event probe is at */
-#define KPROBE_DEREFS    13 /* +OFFSET() in one another, of which @ is one */
+#define KPROBE_EVENT     64 /* characters of an event's name, and of its group's */
+#define KPROBE_TARGET    96 /* characters of the name of the event that an event probe is at */
+#define KPROBE_DEREFS    13 /* +OFFSET() in one another; an @ counts as one */
 #define KPROBE_ARGS      32 /* arguments of a probe; an event has room for KTR_MAXARGS of them */
 #define KPROBE_ARGUMENT  63 /* characters of an argument, without its name */
 #define KPROBE_ARRAY     64u
@@ -45,7 +45,7 @@
 #define KPROBE_NOT_PLAIN 255
 #define KPLACE_NO_SLOT   UINT32_MAX
 
-/* The groups of events that have none, by enum kprobe_kind. */
+/* The groups of events whose definition gives none, by enum kprobe_kind. */
 extern const char *const kprobe_groups[3];
 
 struct arch_trapframe;
@@ -121,7 +121,7 @@ struct kfetching {
 	const char *definition;
 	uintptr_t file;    /* where byte 0 of the file would be */
 	int64_t faults;    /* how often memory could not be read; if it begins below 0, */
-	uintptr_t missing; /* this is the address of the fault that makes it 1 */
+	uintptr_t missing; /* the address of the fault that makes `faults` 1 */
 };
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);
@@ -157,10 +157,10 @@ struct uprobe {
 	struct kprobe *probe;
 	struct vnode *vn; /* NULL: the probe is in the kernel */
 	uint64_t offset;
-	uint32_t pid;                /* it fires in that process; 0: in all */
+	uint32_t pid;                /* the process in which it fires; 0: all */
 	uint64_t number;             /* in the order in which they came into the table */
 	bool on;                     /* atomic: its breakpoint is wanted */
-	bool entry;                  /* it is known to be at the start of a function */
+	bool entry;                  /* the place is known to be the start of a function */
 	struct kprobe *mine;         /* the next one of the same owner, if pid is not 0 */
 	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
 };
@@ -169,7 +169,7 @@ struct uprobe {
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
-	bool gone; /* it is about to be freed: no breakpoint is wanted */
+	bool gone; /* the probe is about to be freed: no breakpoint is wanted */
 	/* atomic: its events tell something after what the format shows: where the probe was (of
 	 * returns, and if its event has had more than one probe); or the arguments beyond the
 	 * fifth */
@@ -180,7 +180,7 @@ struct kprobe {
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */
 	struct kdefinition def;
 	char *text;         /* the definition */
-	uintptr_t function; /* of the kernel, which the probe is in */
+	uintptr_t function; /* the function of the kernel in which the probe is */
 	struct uprobe user;
 	unsigned count;
 	struct place places[];
@@ -199,7 +199,7 @@ bool kprobe_wanted(const struct kprobe *k);
 
 /* ---- kprobe_event.c: events, each of one probe or several ---- */
 
-/* From now on its probes record where they are. Control lock, as for the others. */
+/* The event's probes record where they are, from now on. Control lock, as for the others. */
 void kprobe_event_is_several(const struct ktr_site *site);
 /* The event's first probe, or NULL. */
 struct kprobe *kprobe_event_find(const char *group, const char *name);
@@ -227,7 +227,7 @@ unsigned kplace_returns(uintptr_t function, struct place *places);
 /* Makes a uprobe that has no site yet. It reads the file, so the control lock is not held. */
 int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
 		struct kprobe **made);
-/* Frees a probe without a site. Control lock, unless nobody else knows the probe. */
+/* Frees a probe without a site. Control lock, unless nobody else knows of it. */
 void kprobe_free(struct kprobe *k);
 /* Finds the file, and fills in the rest of a uprobe whose offset is known. 0 or -errno. */
 int uprobe_open(struct uprobe *u, const char *path, struct ktold *t);

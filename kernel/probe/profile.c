@@ -50,7 +50,7 @@ profile_fire(const struct ktr_site *site, const struct arch_trapframe *tf)
 				 .where = {.pc = pc, .fp = user ? 0 : arch_tf_fp(tf), .regs = tf}});
 }
 
-/* As the probe is found by CPU `cpu`. Returns when it is due next. */
+/* Fires the probe on CPU `cpu` if it is on and due. Returns when it is due next. */
 static uint64_t
 profile_one(struct profile *p, unsigned cpu, uint64_t now, const struct arch_trapframe *tf)
 {
@@ -87,7 +87,7 @@ profile_run(void)
 }
 HOOK(profile_due, profile_run);
 
-/* Frees a slot: one that was never used, or whose probe is off. NULL: all are on, or will be. */
+/* Finds a slot never used, or frees one whose probe is off. NULL: all are on, or will be. */
 static struct profile *
 take_slot(void)
 {
@@ -147,7 +147,7 @@ profile_make(const char *name, const char *after, char *err, size_t errlen)
 	return 0;
 }
 
-/* Makes the probe that n characters of a spec name, if they name one of ours that is not there. */
+/* Makes the probe at a rate that n characters of a spec name, unless it is there. */
 static int
 profile_make_spec(const char *spec, size_t n, char *err, size_t errlen)
 {

@@ -7,5 +7,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nanoseconds between two firings, 200 us to 1000 d. 0: the text is no such N, and err says why. */
+/* Nanoseconds between two firings, 200 us to 1000 d. 0: the text is no rate, and err says why. */
 uint64_t rate_period(const char *text, char *err, size_t errlen);

@@ -75,7 +75,7 @@ session_register(struct session *s)
 	return 0;
 }
 
-/* The opposite: its probes are off, and it does not count. */
+/* Undoes that: the session's probes are off, and it does not count. */
 static void
 session_unregister(struct session *s)
 {
@@ -237,7 +237,7 @@ session_init(void)
 }
 HOOK(booted, session_init);
 
-/* If not, the profiler is ftrace's, or does not run. */
+/* Otherwise the profiler is ftrace's, or does not run. */
 static bool
 a_session_counts(void)
 {

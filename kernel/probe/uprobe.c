@@ -57,7 +57,7 @@ uprobe_bucket(const void *object, uint64_t index)
 	return &buckets[((uintptr_t)object / 64 + index) % BUCKETS];
 }
 
-/* The probe at that place, or the next one after u. */
+/* The first probe at that place; or the next one after u. */
 static struct uprobe *
 next_at(const struct uprobe *u, const void *object, uint64_t offset)
 {
@@ -166,7 +166,7 @@ uprobe_apply(void)
 		vm_code_reset(k->user.vn, k->user.offset / PAGE_SIZE);
 		if (on)
 			continue;
-		/* nobody comes to the breakpoint any more; who has come finds that it is gone */
+		/* nobody comes to the breakpoint any more; who is there finds that it has gone */
 		unlink_probe(&k->user);
 		any = true;
 	}
@@ -186,7 +186,7 @@ struct hit {
 	uint64_t before;   /* those have fired, or came later, that have this number or more */
 	unsigned tries;    /* how often memory was brought in for the next one */
 	unsigned others;   /* probes of the other kind */
-	unsigned given_up; /* so many memories that are missing for it are so for good, */
+	unsigned given_up; /* so many memories that the next probe lacks will never be there, */
 	bool found, final; /* or all; there is a probe */
 	uint8_t insn[ARCH_INSN_MAX];
 };
@@ -219,7 +219,7 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 		return false;
 	}
 	in.faults += h->given_up;
-	/* Where it was comes after what the format shows, if there is room. */
+	/* Where the probe was comes after what the format shows, if there is room. */
 	if (n < KTR_MAXARGS)
 		args[n++] = h->at;
 	if (h->ret != 0 && n < KTR_MAXARGS)

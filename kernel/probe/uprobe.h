@@ -23,7 +23,7 @@ struct ktr_site;
 
 /* Gives processes the breakpoints of the probes that are on. Control lock. */
 void uprobe_apply(void);
-/* A program has hit a breakpoint at `at`. False: it is its own. Interrupts off. */
+/* A program has hit a breakpoint at `at`. False: it is the program's own. Interrupts off. */
 bool uprobe_trap(struct arch_trapframe *tf, uintptr_t at);
 /* A probe in one process. */
 struct uprobe_in {
@@ -43,5 +43,5 @@ struct uprobe_in {
 int uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen);
 /* Removes all of them. Thread context. */
 void uprobe_in_free(struct kprobe **all);
-/* Is the site's probe in one process, but none of these? Control lock. */
+/* Is the site's probe in one process, and none of `all`? Control lock. */
 bool uprobe_in_other(const struct ktr_site *site, const struct kprobe *all);

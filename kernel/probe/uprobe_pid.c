@@ -44,7 +44,7 @@ uprobe_make_site(const struct uprobe_in *in, const struct kdefinition *def, char
 	return ktr_site_make(&d, err, errlen);
 }
 
-/* Checks that an instruction begins there. 0; or -errno, and perhaps a sentence. */
+/* Checks that an instruction begins at the offset. 0; or -errno, and perhaps a sentence. */
 static int
 check_boundary(struct vnode *vn, uint64_t start, uint64_t offset, char *err, size_t errlen)
 {
@@ -120,7 +120,7 @@ uprobe_in_make(const struct uprobe_in *in, const char *text, struct kdefinition 
 
 	strlcpy(words, text, sizeof(words));
 	for (char *c = words + 2; c < words + 2 + strlen(in->path); c++)
-		if (*c == ' ') /* in the language of definitions, it would end the path */
+		if (*c == ' ') /* a blank would end the path in the language of definitions */
 			*c = '_';
 	error = kprobe_parse(words, KPROBE_USER, def, err, errlen);
 	if (error == 0)

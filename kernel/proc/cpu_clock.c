@@ -26,8 +26,7 @@
 
 #define CPU_ALARMS_AT_ONCE 16 /* of a tick */
 
-/* Whose clock that is, if it is one of CPU time: a thread's or a process's number, 0: the current
- * one's. */
+/* Is that a clock of CPU time? Then the number of its thread or process; 0: the current one. */
 static bool
 cpu_clock_decode(uint32_t clock, bool *thread, uint32_t *number)
 {
@@ -40,7 +39,7 @@ cpu_clock_decode(uint32_t clock, bool *thread, uint32_t *number)
 	return (int32_t)clock < 0 && (clock & CPUCLOCK_MASK) == CPUCLOCK_SCHED;
 }
 
-/* Up to now, whichever of its threads asks: no clock goes back. */
+/* The time up to now, whichever thread of the process asks: no clock goes back. */
 static uint64_t
 proc_cpu_ns(const struct proc *p)
 {
@@ -194,7 +193,7 @@ cpu_alarm_set(struct cpu_alarm *a, bool absolute, uint64_t ns, uint64_t interval
 	if (ns == 0)
 		return true;
 	cpu_alarm_start(a);
-	if (a->deadline_ns <= now) /* perhaps no tick comes: all its threads may sleep */
+	if (a->deadline_ns <= now) /* perhaps no tick comes, since all its threads may sleep */
 		cpu_alarm_expire(a, now);
 	return true;
 }

@@ -13,20 +13,20 @@
 struct proc;
 
 /*
- * At a time of such a clock a tick calls fn. Then it stands still until cpu_alarm_take(), as timers
- * of itimer.h do. Guarded by proc_lock.
+ * An alarm. At a time of a CPU clock a tick calls fn. Then the alarm stands still until
+ * cpu_alarm_take(), as timers of itimer.h do. Guarded by proc_lock.
  */
 struct cpu_alarm {
 	struct leftist heap; /* while it runs by the process's clock: in proc.cpu_alarms */
 	struct list link;    /* by a thread's: in proc.thread_alarms */
 	struct proc *proc;
 	uint32_t tid;    /* the thread whose time counts; 0: the whole process's */
-	uint64_t serial; /* thread.serial of it: its number may come again */
+	uint64_t serial; /* thread.serial of that thread: its number may come again */
 	bool in_heap;
-	bool due;             /* it has expired, and nobody has taken that */
+	bool due;             /* the alarm has expired, and nobody has taken that */
 	uint64_t deadline_ns; /* when it expires, or has expired; 0: never */
 	uint64_t interval_ns; /* after that; 0: once */
-	/* In a tick, or when it is set, at that time of its clock; with proc_lock held. */
+	/* Called at that time of the clock, in a tick, or when the alarm is set. proc_lock held. */
 	void (*fn)(struct cpu_alarm *a, uint64_t now);
 };
 
@@ -45,7 +45,7 @@ bool cpu_clock_read(uint32_t clock, uint64_t *ns);
  */
 int64_t cpu_clock_sleep(uint32_t clock, uint64_t again, bool absolute, int error, uint64_t ns,
 			uint64_t urest);
-/* For `a`, which has a process, a thread and fn, and else zeroes. */
+/* Prepares an alarm, which has a process, a thread and fn, and else zeroes. */
 void cpu_alarm_init(struct cpu_alarm *a);
 /* Sets it to a time, or to one in ns from now on; 0 stops it. *old: what was left. False: its
  * thread has ended. proc_lock held, as for those that follow. */
@@ -53,12 +53,12 @@ bool cpu_alarm_set(struct cpu_alarm *a, bool absolute, uint64_t ns, uint64_t int
 		   struct itimer_left *old);
 void cpu_alarm_stop(struct cpu_alarm *a);
 struct itimer_left cpu_alarm_left(const struct cpu_alarm *a);
-/* Takes what has expired: how many times it was. It runs on. now: of its clock, as fn got it; or
- * 0. */
+/* Takes how many times an alarm has expired, and lets it run on. now: of its clock, as fn got it;
+ * or 0. */
 uint64_t cpu_alarm_take(struct cpu_alarm *a, uint64_t now);
 /* A tick of the current thread, whose process has used that time. Must it look at alarms? Without
  * the lock. */
 bool cpu_alarms_are_due(const struct proc *p, uint64_t ns);
 void cpu_alarms_tick(struct proc *p, uint64_t ns);
-/* The current thread of p ends. What goes by its clock goes no more. */
+/* The current thread of p ends: alarms by its clock end. */
 void cpu_alarms_end(struct proc *p);

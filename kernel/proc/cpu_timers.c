@@ -89,7 +89,7 @@ cpu_timer_set(unsigned timer, const struct itimer_left *new)
 	return old;
 }
 
-/* Above the soft limit a signal each second, which raises it; at the hard one SIGKILL, as Linux. */
+/* Above the soft limit sends a signal each second, which raises it; at the hard one SIGKILL. */
 static void
 check_cpu_limit(struct proc *p, uint64_t ns)
 {

@@ -56,7 +56,7 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "
 struct args {               /* copies of the argument and environment strings */
 	struct uidinfo *ui; /* to whom it is counted */
 	unsigned argc, envc;
-	size_t used, args_used; /* bytes of all strings, and of the arguments */
+	size_t used, args_used; /* bytes of all strings, and of those for arguments */
 	size_t room;            /* bytes at strings */
 	size_t limit;           /* of strings and pointers: a quarter of the stack */
 	char *strings;          /* one after the other, each with its NUL */
@@ -134,7 +134,7 @@ args_copy_in(struct args *s, uint64_t vector, unsigned *count)
 	return 0;
 }
 
-/* Bytes of all arguments, but for the last one's NUL. */
+/* The bytes of all arguments, without the last one's NUL. */
 static size_t
 args_length(const struct args *s)
 {
@@ -225,7 +225,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	struct vmspace *old = p->vm;
 	const char *slash = strrchr(name, '/');
 
-	futex_thread_exit(curlwp()); /* others may share the memory in which it has locks */
+	futex_thread_exit(curlwp()); /* others may share the memory in which the thread has locks */
 	proc_become_first();
 	spin_lock(&proc_lock);
 	exec_ids_take(ids);
@@ -238,7 +238,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->exit_signal = SIGCHLD;
 	p->execs++;
 	curlwp()->clear_tid = curlwp()->robust = 0;
-	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
+	curlwp()->step.copy = 0; /* a step of the old program, which perhaps a jump has left */
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
@@ -342,7 +342,7 @@ args_add_rest(struct args *all, const struct args *s)
 /* What is executed, and by which way it was found. */
 struct target {
 	const char *path;
-	const char *name; /* what was asked for: the first script's path, or the same */
+	const char *name; /* what was asked for: the path of the first script, or of the program */
 	unsigned scripts; /* that led to it */
 	struct vnode *vn; /* what is at `path`, which leads there only while it runs; NULL: look */
 	bool unreachable; /* not even then: an interpreter could not open it */

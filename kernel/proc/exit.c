@@ -103,7 +103,7 @@ give_children_away(struct proc *p)
 		to = to->parent;
 	list_for_each_entry_safe (struct proc, c, &p->children, sibling) {
 		give_child_away(c, to);
-		/* If a tracer has to see it first, that tells when it has. */
+		/* If a tracer has to see the end first, the tracer tells when it has. */
 		if (c->state == PROC_ZOMBIE && c->first.ptrace == NULL)
 			proc_tell_end(c, false);
 		if (c->death_signal != 0)
@@ -195,7 +195,7 @@ proc_become_first(void)
 
 	if (l == first)
 		return;
-	thread_await_gone(p->pid); /* the log knows the first one until then */
+	thread_await_gone(p->pid); /* the log knows the first thread until then */
 	spin_lock(&proc_lock);
 	list_remove(&l->sibling);
 	ptrace_become_first(first, l);
@@ -211,7 +211,7 @@ proc_become_first(void)
 	thread_change_tid(p->pid);
 }
 
-/* Children that end leave no zombies, though they may send SIGCHLD. */
+/* Does the parent want no zombies of children that end, though they may send SIGCHLD? */
 static bool
 wants_no_zombies(const struct proc *p)
 {
@@ -224,7 +224,7 @@ void
 proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
-	/* Another program, perhaps with more rights, has not chosen the signal. */
+	/* If the parent has executed another program since, it has not chosen this signal. */
 	int sig = p->parent_execs == parent->execs ? p->exit_signal : SIGCHLD;
 
 	if (sig != 0)
@@ -293,7 +293,7 @@ exit_process(struct proc *p)
 	if (!ptrace_process_ends(p, wait_status))
 		proc_tell_end(p, awaited);
 	if (l->ui == NULL)
-		l = NULL; /* the first one: the parent may free it from now on */
+		l = NULL; /* the first lwp: the parent may free it from now on */
 	spin_unlock(&proc_lock);
 	if (l != NULL)
 		lwp_free(l);
@@ -316,7 +316,7 @@ do_exit(int wait_status)
 	if (last && !p->exiting) {
 		p->exiting = true;
 		p->exit_status = wait_status;
-		proc_signals_update(p); /* the close of its files waits for nobody */
+		proc_signals_update(p); /* closing the files of the process waits for nobody */
 	}
 	if (!last) {
 		/* after this, a switch back to us must not load the old space */
@@ -329,7 +329,7 @@ do_exit(int wait_status)
 		/* release: pairs with the acquires in ktrace_hook() and proc_is_threaded() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		cpu_alarms_end(p);
-		sched_count_in(NULL); /* its sums and its usage end at the same moment */
+		sched_count_in(NULL); /* its sums and the process's usage end at the same moment */
 		usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
 		curthread()->proc = NULL;
@@ -344,7 +344,7 @@ do_exit(int wait_status)
 		exit_process(p);
 	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(curthread()->name), curthread()->tid,
 		   curthread()->prio);
-	if (!first) /* the first one goes with its process, perhaps before us */
+	if (!first) /* the first lwp goes with its process, perhaps before us */
 		lwp_free(l);
 	thread_exit();
 }
@@ -378,7 +378,7 @@ sys_exit_group(const uint64_t a[6])
 
 #define ANY_CHILD INT64_MIN
 
-/* Is this child the one, 0: of the current group, negative: of that group? */
+/* Does `want` mean this child? 0: the current group; negative: that group; else the child. */
 static bool
 wait_is_wanted(int64_t want, uint32_t pid, uint32_t pgid)
 {
@@ -399,14 +399,14 @@ has_news(const struct proc *c, int options)
 	       (options & (WIFSTOPPED(c->wait_status) ? WSTOPPED : WCONTINUED));
 }
 
-/* Children that tell their end by another signal, or by none, are asked for in other words. */
+/* Only some options ask for children that tell their end by another signal, or by none. */
 static bool
 wait_is_of_kind(const struct proc *c, int options)
 {
 	return (options & WALL) || (c->exit_signal != SIGCHLD) == ((options & WCLONE) != 0);
 }
 
-/* Finds a child with news. NULL: none. *any: there are such children. proc_lock held. */
+/* Finds a child with news. NULL: none. *any: there are children to wait for. proc_lock held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
@@ -423,9 +423,9 @@ find_child(int64_t want, int options, bool *any)
 /* What a wait has found. pid 0: nothing yet, and WNOHANG. */
 struct waited {
 	uint32_t pid, uid;
-	bool traced; /* it is a thread that the waiting process traces */
+	bool traced; /* the child is a thread that the waiting process traces */
 	int status;
-	struct usage usage; /* of it, and of the children that it has waited for */
+	struct usage usage; /* of the child, and of the children that it has waited for */
 };
 
 /*
@@ -501,7 +501,7 @@ sys_wait4(const uint64_t a[6])
 	return w.pid;
 }
 
-/* A process, or group, as wait_is_wanted() has it. False: it is none. */
+/* Makes id a process, or a group, as wait_is_wanted() has it. False: it is none. */
 static bool
 take_wanted(uint32_t which, int64_t id, int64_t *want)
 {

@@ -64,7 +64,7 @@ struct fork_args {
 	uint64_t sp;         /* 0: the parent's */
 	uint64_t tls;        /* with CLONE_SETTLS */
 	uint64_t parent_tid; /* where the number goes, with CLONE_PARENT_SETTID */
-	uint64_t child_tid;  /* the same in the child's memory, with CLONE_CHILD_SETTID */
+	uint64_t child_tid;  /* as parent_tid, in the child's memory, with CLONE_CHILD_SETTID */
 	uint64_t pidfd;      /* where the descriptor goes, with CLONE_PIDFD */
 	uint32_t signal;     /* that the child's end sends */
 };
@@ -154,7 +154,7 @@ proc_is_crowded(const struct proc *p)
 		uidinfo_held(p->ui, UIDINFO_PROC) > proc_limit(RLIMIT_NPROC));
 }
 
-/* A copy of the table of files, or another reference to it. NULL: no memory. */
+/* Copies the table of files, or adds a reference to it. NULL: no memory. */
 static struct filetable *
 fork_files(struct proc *p, struct proc *parent, uint64_t flags)
 {
@@ -165,7 +165,7 @@ fork_files(struct proc *p, struct proc *parent, uint64_t flags)
 	return parent->files;
 }
 
-/* The file of CLONE_PIDFD, and its descriptor, which is told but not open yet. 0 or -errno. */
+/* Makes the file of CLONE_PIDFD, and its descriptor, told but not open yet. 0 or -errno. */
 static int
 fork_pidfd(const struct proc *p, uint64_t to, struct file **f, int *fd)
 {
@@ -388,7 +388,7 @@ do_clone(const struct fork_args *f)
 		return -EINVAL; /* one root for both, whoever asks */
 	if ((f->flags & CLONE_NAMESPACES & ~CLONE_NEWUSER) && !capable(CAP_SYS_ADMIN))
 		return -EPERM; /* with it: EINVAL, for there are none */
-	/* A process shares its memory and its files, if anything. */
+	/* A process may share its memory and its files, and nothing else. */
 	if ((f->flags & ~ids &
 	     ~(CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PARENT | CLONE_PIDFD |
 	       CLONE_CLEAR_SIGHAND)) ||

@@ -32,7 +32,7 @@
 #define LOOKS       64u   /* and that are looked at */
 #define ROBUST_MAX  2048u /* mutexes of a list, which may be a circle */
 
-/* Which word it is: the number of an object, and an offset there; or of a space, and an address. */
+/* Which word that is: the number of an object and an offset; or of a space and an address. */
 struct word {
 	uint64_t of, at;
 };
@@ -93,7 +93,7 @@ futex_bucket(struct word w)
 	return b;
 }
 
-/* A word that other spaces may have, too, must be there. 0 or -EFAULT. */
+/* Brings in a word that other spaces may have, too. 0 or -EFAULT. */
 static int
 futex_check_word(uint64_t addr, uint32_t op)
 {
@@ -172,7 +172,7 @@ futex_walk_pause(struct walk *k)
 	k->looks = 0;
 }
 
-/* Who is next. NULL: nobody. futex_lock held, which is released now and then before. */
+/* The next waiter. NULL: nobody. futex_lock held, which is released now and then before. */
 static struct waiter *
 futex_walk_next(struct walk *k)
 {
@@ -286,7 +286,7 @@ take_until(uint64_t addr, uint32_t op, struct until *until)
 	return 0;
 }
 
-/* Who sleeps until a time of a clock looks again how long that is. */
+/* Threads that sleep until a time of a clock look again how long that is. */
 void
 futex_clock_set(void)
 {

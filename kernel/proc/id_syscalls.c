@@ -193,7 +193,7 @@ leave_user(const struct proc *p, struct uidinfo *ui)
 	uidinfo_leave(ui);
 }
 
-/* The user who is charged is the real one. proc_lock held. */
+/* Sets the user ids; the real user becomes the one who is charged. proc_lock held. */
 static int
 set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo **ui)
 {

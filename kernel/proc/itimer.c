@@ -19,7 +19,7 @@ itimer_expire(void *arg)
 	bool due;
 
 	spin_lock(&t->lock);
-	/* It may be about to be stopped; or it was moved just now, and the callout is set again. */
+	/* The timer may be about to be stopped; or it was just moved, and has its callout again. */
 	due = t->due = t->deadline_ns != 0 && t->deadline_ns <= clock_ns();
 	spin_unlock(&t->lock);
 	if (due)
@@ -130,7 +130,7 @@ real_itimer_init(struct real_itimer *t, void (*fn)(struct itimer *t),
 	t->clock_set = clock_set;
 }
 
-/* A time since 1970 as one since boot, which is not 0. */
+/* Makes a time since 1970 one since boot, which is not 0. */
 static uint64_t
 since_boot(uint64_t real_ns)
 {

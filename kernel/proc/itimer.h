@@ -20,7 +20,7 @@ struct itimer {
 	struct spinlock lock;
 	uint64_t deadline_ns; /* when it expires, or has expired last, by clock_ns(); 0: never */
 	uint64_t interval_ns; /* 0: once */
-	bool due;             /* it has expired, and nobody has taken that */
+	bool due;             /* the timer has expired, and nobody has taken that */
 	void (*fn)(struct itimer *t);
 };
 
@@ -47,7 +47,7 @@ struct itimer_left {
 /* What is left at `now` of a timer that expires at deadline_ns of the same clock (0: never). `due`:
  * it has expired, and nobody has taken that. */
 struct itimer_left itimer_rest(uint64_t deadline_ns, uint64_t interval_ns, bool due, uint64_t now);
-/* fn: called when it expires, in interrupt context, without a lock. */
+/* Prepares a timer. fn: called when it expires, in interrupt context, without a lock. */
 void itimer_init(struct itimer *t, void (*fn)(struct itimer *t));
 /*
  * Sets the timer: it expires at deadline_ns of clock_ns(), and then after each interval; deadline 0
@@ -64,8 +64,8 @@ struct itimer_left real_itimer_set(struct real_itimer *t, struct itimer_when whe
 /* Sets the clock of the day, and moves the timers that expire at a time of it. Thread context. */
 void itimers_set_clock(uint64_t real_ns);
 /*
- * Takes what has expired, and returns how many times it was. The timer expires next in pause_ns at
- * the earliest. Any context but NMI.
+ * Takes how many times the timer has expired. It expires next in pause_ns at the earliest. Any
+ * context but NMI.
  */
 uint64_t itimer_take(struct itimer *t, uint64_t pause_ns);
 /* Has it expired? */

@@ -11,10 +11,10 @@ struct vnode;
 
 /* A program in memory. */
 struct program {
-	bool secure; /* set before it is loaded: it gets other rights than its caller's */
+	bool secure; /* set before the load: the program gets other rights than its caller's */
 	struct elf_image img;
 	uint64_t interp_base; /* 0: it has no interpreter */
-	bool unreadable;      /* the process may not read it, or the interpreter */
+	bool unreadable;      /* the process may not read the program, or the interpreter */
 	uint64_t start;       /* where it starts: in the interpreter if it has one */
 };
 

@@ -45,7 +45,7 @@ may_lock(void)
 	return proc_limit(RLIMIT_MEMLOCK) != 0 || capable(CAP_IPC_LOCK);
 }
 
-/* The current process's memory, which has been told how much of it may be locked. */
+/* The current process's memory, told how much of it may be locked. */
 static struct vmspace *
 limit_locks(void)
 {
@@ -99,7 +99,7 @@ mmap_map(const uint64_t a[6], struct area_source *from)
 	return vm_map_any(limit_locks(), a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
 }
 
-/* Memory that processes share has pages of a file without a name, as many as one can have. */
+/* Maps memory that processes share: pages of a file without a name, as many as one can have. */
 static int64_t
 map_shared_memory(const uint64_t a[6], struct area_source *from)
 {

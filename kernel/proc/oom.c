@@ -27,7 +27,7 @@
 #define LARGE_USER_SHARE    16          /* of memory: a user with 1/16 or more is large */
 #define LARGE_PROCESS_SHARE 64          /* a process with half of what files leave free is large */
 
-/* May p die so that this user holds less? */
+/* May p die, so that the user holds less? */
 static bool
 has_memory_of(const struct proc *p, uint32_t uid)
 {

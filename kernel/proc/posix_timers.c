@@ -52,8 +52,7 @@ posix_timer_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 	return (l != NULL ? l->pending.set : p->pending.set) & BIT(info->si_signo);
 }
 
-/* Takes what has expired, and returns how many times it was. now: cpu_alarm_take(). proc_lock
- * held. */
+/* Takes how many times a timer has expired. now: cpu_alarm_take(). proc_lock held. */
 static uint64_t
 posix_timer_take(struct posix_timer *t, uint64_t now, uint64_t pause_ns)
 {
@@ -154,7 +153,7 @@ proc_timers_end(struct proc *p)
 	mutex_unlock(&timer_mutex);
 }
 
-/* Whom the timer tells, and how. 0 or -errno. */
+/* Notes whom the timer tells, and how. 0 or -errno. */
 static int
 posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 {
@@ -240,7 +239,7 @@ sys_timer_create(const uint64_t a[6])
 	return error;
 }
 
-/* 0, or -ESRCH: it goes by the clock of a thread that has ended. timer_mutex held. */
+/* 0; or -ESRCH: the timer goes by the clock of a thread that has ended. timer_mutex held. */
 static int
 posix_timer_set(struct posix_timer *t, bool absolute, struct itimer_when when,
 		struct itimer_left *old)

@@ -60,7 +60,7 @@ sys_capget(const uint64_t a[6])
 	return a[1] != 0 ? copy_out(a[1], d, (size_t)words * sizeof(d[0])) : 0;
 }
 
-/* No process gets rights by this that it has not. proc_lock held. */
+/* Changes rights: no process gets rights that it has not. proc_lock held. */
 static int
 caps_set(struct caps *c, uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {

@@ -214,7 +214,7 @@ lwp_next(const struct proc *p, const struct lwp *l)
 	return next != &p->lwps ? list_entry(next, struct lwp, sibling) : NULL;
 }
 
-/* Of the last threads, each at its number: that number << 32 | the process's. Atomic. */
+/* For the last threads, each at its number: that number << 32 | the process's. Atomic. */
 static uint64_t numbers[1024];
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
@@ -240,7 +240,7 @@ lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 	__atomic_store_n(&t->lwp, l, __ATOMIC_RELEASE); /* for lwp_find() */
 }
 
-/* proc_lock held, or p is not in the tree yet. */
+/* The lwp counts as one of p from now on. proc_lock held, or p is not in the tree yet. */
 void
 lwp_join(struct proc *p, struct lwp *l)
 {

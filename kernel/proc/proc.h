@@ -41,8 +41,8 @@ enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
  */
 struct sigqueue {
 	struct sigqueue *next;  /* the next one of its number; of the last one: the first */
-	struct sigqueue *other; /* of the last one: that of another number */
-	struct uidinfo *ui;     /* [c] for whom it counts; NULL: for nobody */
+	struct sigqueue *other; /* of the last one of a signal: the last one of another signal */
+	struct uidinfo *ui;     /* [c] the user for whom it counts; NULL: it does not */
 	bool queued, kept;      /* kept: its owner frees it */
 	struct siginfo info;
 };
@@ -56,13 +56,13 @@ struct sigpending {
 	struct sigqueue *queue; /* the last ones of each number */
 };
 
-/* kernel/ktrace's, of a thread. Only the thread itself. */
+/* What kernel/ktrace keeps of a thread. Only the thread itself. */
 struct ktrace_lwp {
-	bool busy; /* in ktrace itself: what it does now is not recorded */
+	bool busy; /* the thread is in ktrace itself: what it does is not recorded */
 	/* The system call that it is in. */
 	bool in_call, has_args;
 	uint32_t code;     /* of one that is unknown */
-	uint64_t args[4];  /* if has_args: they were needed when it began */
+	uint64_t args[4];  /* if has_args: those that were needed when the call began */
 	const char *waits; /* why it lost the CPU, for the record of its return; NULL: none */
 };
 
@@ -75,7 +75,7 @@ struct lwp_call {
 	uintptr_t returner; /* where it returns to now, */
 	uintptr_t ret;      /* and where it returned to before */
 	uintptr_t function;
-	const void *object; /* whose code it is, and where it is there: vm_code_at() */
+	const void *object; /* the object whose code it is, and where in it: vm_code_at() */
 	uint64_t offset;
 };
 
@@ -84,18 +84,18 @@ struct lwp {
 	struct thread *thread;    /* [c] NULL: not a thread, but a reader's position in the list */
 	struct list sibling;      /* [p] in proc.lwps */
 	struct uidinfo *ui;       /* [c] for whom it counts; NULL: the process's first thread */
-	bool dying;               /* [p] it ends when it would return to its program */
+	bool dying;               /* [p] the thread ends when it would return to its program */
 	bool woken;               /* [p] ... and was woken for that */
 	bool sig_restore;         /* [t] */
 	bool call_final;          /* [t] proc_call_final() */
 	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
 	uint64_t again_pc;        /* [t] where it does */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
-	bool stops;               /* [p] it has still to stop, with its process */
-	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
+	bool stops;               /* [p] the thread has still to stop, with its process */
+	uint64_t set_tid;         /* [c] where the thread stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
-	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
-	uint64_t robust;          /* [t] its list of robust mutexes; 0: none */
+	uint64_t clear_tid;       /* [t] where the thread stores 0 when it ends; 0: nowhere */
+	uint64_t robust;          /* [t] the thread's list of robust mutexes; 0: none */
 	struct sigpending pending;    /* [p] for this thread */
 	struct sigqueue fault;        /* [p] why it has caused one */
 	struct arch_fault fault_regs; /* [t] of the last one */
@@ -104,12 +104,12 @@ struct lwp {
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
 	uint64_t timer_slack; /* [t] ns, as it was set; */
-	uint64_t timer_slack_default;  /* and what it was when the thread began */
+	uint64_t timer_slack_default;  /* and what that was when the thread began */
 	struct sigaltstack sig_stack;  /* [t] */
 	struct sigaltstack left_stack; /* [t] SS_AUTODISARM: of the handler that runs */
 	struct held held;              /* [t] */
 	struct ktrace_lwp trace;       /* [t] */
-	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
+	struct { /* [t] the thread runs a copy of the instruction at `at`; copy 0: none */
 		uintptr_t copy, end; /* where the copy is, and where it ends */
 		uintptr_t at, next;
 	} step;
@@ -124,7 +124,7 @@ struct caps {
 	uint64_t permitted;   /* that may be effective */
 	uint64_t inheritable; /* exec gives user 0 these, */
 	uint64_t bounding;    /* and these */
-	bool keep;            /* permitted ones stay when no user id is 0 any more, until exec */
+	bool keep;            /* permitted rights stay when no user id is 0 any more, until exec */
 	bool no_new;          /* exec gives none: PR_SET_NO_NEW_PRIVS */
 };
 
@@ -144,7 +144,7 @@ struct proc {
 	uint32_t pid;                /* [c] also its first thread's tid */
 	uint32_t pgid;               /* [p] */
 	uint32_t sid;                /* [p] session: the pid of the process that began it */
-	bool no_tty;                 /* [t] it has given up the session's terminal */
+	bool no_tty;                 /* [t] the process has given up the session's terminal */
 	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
 	uint32_t ruid, suid;         /* [p] real and saved */
 	uint32_t fsuid, fsgid;       /* [t] for access to files; read by anyone, as uid */
@@ -159,18 +159,18 @@ struct proc {
 	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
 	char psargs[PROC_ARGS]; /* [t] the beginning of the arguments; contains a NUL, as `name` */
 	enum proc_state state;  /* [p] */
-	unsigned nthreads;      /* [p] in lwps; a thread that is alone may read it */
+	unsigned nthreads;      /* [p] threads in `lwps`; a thread that is alone may read it */
 	struct proc *parent;    /* [p] */
 	struct list children;   /* [p] */
-	struct list tracees;    /* [p] the threads that it traces: struct ptrace */
+	struct list tracees;    /* [p] the threads that the process traces: struct ptrace */
 	struct list sibling;    /* [p] */
 	struct list all;        /* [p] */
-	struct list group;      /* [p] the ring of those with its pgid, also zombies */
+	struct list group;      /* [p] the ring of the processes with its pgid, also zombies */
 	bool loses_parent;      /* [p] its group may be orphaned: give_children_away() */
 	struct proc *same_hash, *next_group; /* [p] (proc_find.c) */
 	struct lwp first;                    /* its first thread, which may have ended */
 	struct list lwps;                    /* [p] the threads that live */
-	struct thread *thread;               /* [p] the oldest that lives; NULL: none does */
+	struct thread *thread;               /* [p] the oldest thread that lives; NULL: none does */
 	bool exiting;               /* [p] all threads end, and the process with exit_status */
 	int exit_status;            /* [p] */
 	uint64_t start_ns;          /* [c] in clock_ns() time */
@@ -178,43 +178,43 @@ struct proc {
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
 	bool shares_files;       /* [t] another process has the table, too, or had it */
-	uint8_t exit_signal;     /* [p] that its parent gets when it ends; 0: none */
+	uint8_t exit_signal;     /* [p] signal that its parent gets when it ends; 0: none */
 	uint64_t execs;          /* [p] how many programs it has executed; */
-	uint64_t parent_execs;   /* [p] and its parent, when that chose exit_signal */
+	uint64_t parent_execs;   /* [p] and `execs` of its parent when that chose exit_signal */
 	struct vnode *cwd;       /* [p] a reference */
 	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
 	uint32_t personality;    /* [t] all but READ_IMPLIES_EXEC kept only for who asks */
-	bool executed;           /* [p] it executes a file of its own: since its fork() */
+	bool executed;           /* [p] the process has executed a program since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
 	int stop_sig;            /* [p] what stopped it last */
 	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
-	struct usage children_usage; /* [p] of children that were waited for, with their own */
+	struct usage children_usage; /* [p] of children that it has waited for, with theirs */
 	struct itimer alarm;         /* SIGALRM */
-	struct cpu_sums sums;        /* of all its threads, if it ever had several */
+	struct cpu_sums sums;        /* of all threads of the process, if it ever had several */
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
 	struct leftist *cpu_alarms;              /* [p] by its CPU clock (cpu_clock.h); */
 	struct list thread_alarms;               /* [p] and by its threads' */
-	uint64_t cpu_alarm_ns;    /* atomic: when to look at them, by its CPU clock */
-	bool cpu_timed;           /* atomic: it has such a timer, or RLIMIT_CPU */
+	uint64_t cpu_alarm_ns;    /* atomic: when to look at alarms, by its CPU clock */
+	bool cpu_timed;           /* atomic: the process has such an alarm, or RLIMIT_CPU */
 	struct list timers;       /* [p] of timer_create() */
 	struct list sem_undos;    /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
-	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
+	uint32_t next_timer;      /* number of the next timer (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others; or
 			   * he may execute the program, but not read it */
 	bool crowds;      /* [p] its user had too many processes when it became his */
-	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
+	bool execing;     /* [p] exec_ids_hold(): who wants to attach to the process waits */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [t] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
-	uint64_t doomed_ns; /* [p] when the out-of-memory code killed it first; 0: it has not */
-	struct sigpending pending;                /* [p] for any thread */
-	uint64_t sig_ignored;                     /* [p] SIG_IGN */
+	uint64_t doomed_ns;        /* [p] when the out-of-memory code first killed it; 0: never */
+	struct sigpending pending; /* [p] for any thread */
+	uint64_t sig_ignored;      /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process is not traced */
@@ -245,7 +245,7 @@ void proc_follow_executed(void);
 
 /* Prints a line for each thread of a program: its number, and that of its process. */
 void proc_print_threads(struct sbuf *out);
-/* The process that a thread is, or was, of; 0: a kernel's thread, or forgotten. Any context. */
+/* The process of a thread, also an ended one; 0: a kernel's thread, or forgotten. Any context. */
 uint32_t proc_number_of(uint32_t tid);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
@@ -287,13 +287,13 @@ struct lwp *lwp_find(uint32_t tid);
 struct lwp *lwp_of(const struct proc *p, uint32_t tid);
 /* The process that has that number, or a thread of it has. NULL: there is none. proc_lock held. */
 struct proc *proc_find_any(uint32_t tid);
-/* A member of the group. NULL: there is none. proc_lock held. */
+/* A process of the group. NULL: there is none. proc_lock held. */
 struct proc *proc_find_group(uint32_t pgid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
-/* What p has used: the sum over all threads, also those that have ended, and the largest size.
- * proc_lock held. */
+/* What p has used: the sum over all threads, also ended ones, and the largest size. proc_lock
+ * held. */
 struct usage proc_usage(const struct proc *p);
 /* May the current process look into p, and change it? proc_lock held. */
 bool proc_may_trace(const struct proc *p);
@@ -326,7 +326,7 @@ bool proc_may_tell(struct proc_told *told, const char *what);
 uintptr_t lwp_pc(const struct lwp *l, const struct arch_trapframe *tf);
 /* The copy has been run, or cannot be: makes that the frame's pc. */
 void lwp_step_end(struct arch_trapframe *tf);
-/* Must signals wait, since the thread is in a copy? Those that end it need not. */
+/* Must signals wait, since the thread is in a copy? Those that end the thread need not. */
 bool lwp_stepping(const struct arch_trapframe *tf);
 /* The last call with that stack pointer; NULL: none. */
 struct lwp_call *lwp_call_find(struct lwp *l, uintptr_t sp);
@@ -337,5 +337,5 @@ void lwp_call_end(struct lwp *l, struct lwp_call *call);
  */
 struct lwp_call *lwp_call_begin(struct lwp *l, uintptr_t sp);
 void lwp_calls_forget(struct lwp *l);
-/* For a child, which will return from them, too. 0 or -ENOMEM. */
+/* Copies the calls for a child, which will return from them, too. 0 or -ENOMEM. */
 int lwp_calls_copy(struct lwp *to, const struct lwp *from);

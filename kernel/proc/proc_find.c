@@ -12,7 +12,7 @@ struct list procs = LIST_INIT(procs);
 #define PID_BUCKETS 1024
 
 static struct proc *by_pid[PID_BUCKETS];  /* proc_lock; by pid modulo PID_BUCKETS */
-static struct proc *by_pgid[PID_BUCKETS]; /* proc_lock; the same of groups: a member of each */
+static struct proc *by_pgid[PID_BUCKETS]; /* proc_lock; for groups: a member of each */
 
 struct proc *
 proc_next(const struct proc *p)
@@ -95,7 +95,7 @@ proc_join_group(struct proc *p, uint32_t pgid)
 	*bucket = p;
 }
 
-/* If it is the one of its group that is in by_pgid, another one is from now on. */
+/* If p is its group's process in by_pgid, another one takes that place. */
 static void
 proc_leave_group(struct proc *p)
 {

@@ -23,7 +23,7 @@ struct vnode;
 
 extern struct list procs; /* proc_lock */
 
-/* From now on p is in the list of all, or no longer. proc_lock held. */
+/* p is in the list of all processes from now on, or no longer. proc_lock held. */
 void proc_join(struct proc *p);
 void proc_leave(struct proc *p);
 
@@ -86,7 +86,7 @@ int proc_single(void);
 void proc_become_first(void);
 /* What a thread that ends does for others that wait: robust mutexes and clear_tid. */
 void futex_thread_exit(struct lwp *l);
-/* The clock of the day was set: who waits until a time of it looks at it again. Thread context. */
+/* The clock of the day was set: threads that wait until a time of it look again. Thread context. */
 void futex_clock_set(void);
 extern struct proc *init_proc; /* constant once it has started */
 
@@ -98,9 +98,9 @@ struct creds {
 	struct caps caps;
 	bool undumpable;
 };
-/* Of the current process, all of one moment. */
+/* The credentials of the current process, all of one moment. */
 void creds_get(struct creds *c);
-/* Who a process becomes that executes a file: its set-id bits count, or not. */
+/* Who a process becomes when it executes a file whose set-id bits count, or do not. */
 struct exec_ids {
 	uint32_t uid, gid;
 	uint32_t was[4]; /* real and effective user, then group, that it had */
@@ -119,7 +119,7 @@ int exec_ids_hold(const struct exec_ids *ids);
  * into it, the hooks exec_gains run. proc_lock held.
  */
 void exec_ids_take(const struct exec_ids *ids);
-/* Gives them to a new process, which does not run yet. */
+/* Gives the credentials to a new process, which does not run yet. */
 void creds_give(struct proc *p, const struct creds *c);
 
 /*
@@ -133,7 +133,7 @@ void proc_discard(struct proc *p);
 void proc_free(struct proc *p);
 /* Makes t a thread of p. l is zeroed. */
 void lwp_init(struct lwp *l, struct proc *p, struct thread *t);
-/* Now it counts. proc_lock held, or p is not in the tree yet. */
+/* The lwp counts as one of p from now on. proc_lock held, or p is not in the tree yet. */
 void lwp_join(struct proc *p, struct lwp *l);
 /* Frees a thread's lwp, unless it is the first one, which is a part of its process. */
 void lwp_free(struct lwp *l);
@@ -174,11 +174,11 @@ _Noreturn void proc_signal_die(int sig, int code);
  * proc_lock.
  */
 bool proc_has_number(uint32_t n);
-/* p leaves its group for that one, which may be new. proc_lock held. */
+/* p leaves its group for the group pgid, which may be new. proc_lock held. */
 void proc_set_group(struct proc *p, uint32_t pgid);
 /* Has no member of p's group, but perhaps `except`, a parent that could? proc_lock held. */
 bool proc_orphaned(struct proc *p, const struct proc *except);
-/* Forgets pending signals of the set; all that only the thread l may take. proc_lock held. */
+/* Forgets p's pending signals of the set; all that only l may take. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 void proc_signals_drop_thread(struct lwp *l);
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
@@ -200,9 +200,9 @@ struct sigqueue *sigqueue_alloc(struct proc *p, bool limited);
 void sigqueue_free(struct sigqueue *q);
 /* The signal of q is pending from now on. */
 void sigqueue_add(struct sigpending *to, struct sigqueue *q);
-/* Takes the oldest that is sig, which is pending. True: it was one that its owner keeps. */
+/* Takes the oldest pending signal `sig`. True: its owner keeps its sigqueue. */
 bool sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
-/* `from`, if it is queued there, has moved to `to`. */
+/* `from`, if it is queued there, has moved to `to` in memory. */
 void sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigqueue *to);
 /* Forgets signals of the set, of p, that are pending there. proc_lock held. */
 void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
@@ -213,13 +213,13 @@ void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 int proc_signal_take(uint64_t set, struct siginfo *info);
 /* pidfd.c: the open file of that descriptor, if it is one of pidfd_open(). NULL: it is none. */
 struct file *pidfd_get(uint64_t fd);
-/* The process of such a file, also a zombie. NULL: it is gone. proc_lock held. */
+/* The process of a file of pidfd_open(), also a zombie. NULL: it is gone. proc_lock held. */
 struct proc *pidfd_proc(const struct file *f);
 /* A file of a process that does not run yet. NULL and *error. Without proc_lock. */
 struct file *pidfd_make(const struct proc *p, int *error);
 extern struct poll_source proc_end_news;    /* counts processes that ended */
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
-/* Forgets handlers, and their stack: a new program has none. */
+/* Forgets handlers, and their stack, since a new program has none. */
 void proc_signals_exec(struct proc *p);
 /*
  * Gives a new process the signal actions of its parent (with `clear`, without the handlers) and the
@@ -245,12 +245,12 @@ bool proc_reclaim(void);
 /* ---- restart.c: a system call that a signal has interrupted ---- */
 
 struct interrupted {
-	enum syscall_restart how; /* RESTART_NOT: there is no such call, or no more */
-	bool rewound;             /* its frame is as of its next beginning, which is at `again` */
+	enum syscall_restart how; /* RESTART_NOT: there is no interrupted call, or no more */
+	bool rewound;             /* the frame is as of the call's next beginning, at `again` */
 	uintptr_t pc, again;
 };
 
-/* Is tf, the frame of the current program, that of one? */
+/* Is tf, the frame of the current program, that of an interrupted call? */
 struct interrupted interrupted_find(const struct arch_trapframe *tf);
 /* Before a stop for a tracer, and after it: that sees the call as on Linux, and may change it. */
 void interrupted_show(struct interrupted *c, struct arch_trapframe *tf);

@@ -74,7 +74,7 @@ process_of(const struct ptrace *pt)
 	return pt->lwp != NULL ? pt->lwp->thread->proc : proc_find(pt->pid);
 }
 
-/* Nobody traces the thread any more. The record is the thread's, if that is in its stop. */
+/* Nobody traces the thread any more. Frees the record, unless the thread is in its stop. */
 void
 ptrace_detach(struct ptrace *pt)
 {
@@ -96,7 +96,7 @@ ptrace_detach(struct ptrace *pt)
 	} else if (pt->tid == pt->pid && p != NULL) {
 		p->first.ptrace = NULL;
 	}
-	/* Now the parent may know of the end. */
+	/* The parent may know of the end now. */
 	if (pt->state == PTRACE_ENDED && pt->tid == pt->pid && p != NULL)
 		proc_tell_end(p, false);
 	ptrace_free(pt);
@@ -137,7 +137,7 @@ tell_tracer(struct ptrace *pt, int code, int status)
 	wakeup(tracer);
 }
 
-/* The thread goes on as its tracer has said. Returns the signal that it is to have. */
+/* The thread goes on as its tracer has said. Returns the signal that the thread is to have. */
 static int
 go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
 {
@@ -421,7 +421,7 @@ ptrace_thread_ends(struct lwp *l, int wait_status)
 {
 	struct ptrace *pt = l->ptrace;
 
-	/* The first one counts as the process, which ends later. */
+	/* The first thread counts as the process, which ends later. */
 	if (pt == NULL || pt->tid == pt->pid) {
 		if (pt != NULL)
 			pt->lwp = NULL;

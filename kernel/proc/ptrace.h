@@ -39,8 +39,8 @@ struct ptrace {
 	uint32_t options; /* PTRACE_O_… */
 	bool seized;      /* by PTRACE_SEIZE */
 	bool capable;     /* it had CAP_SYS_PTRACE when it began; if PTRACE_TRACEME: the tracee */
-	bool interrupt;   /* it is to stop, for no reason of its own */
-	bool passed;      /* it was let go on though its group is stopped */
+	bool interrupt;   /* the thread is to stop, for no reason of its own */
+	bool passed;      /* the thread was let go on though its group is stopped */
 	bool news;        /* the tracer has not waited for `status` */
 	bool inside;      /* the thread is in its stop, and frees the record if nobody traces it */
 	enum ptrace_state state;
@@ -51,7 +51,7 @@ struct ptrace {
 	enum ptrace_call call; /* it is stopped at a system call */
 	bool has_info, has_fpu, fpu_set;
 	struct siginfo info; /* why it has stopped, if has_info */
-	struct arch_fpu fpu; /* while it is stopped; fpu_set: to be loaded */
+	struct arch_fpu fpu; /* while the thread is stopped; fpu_set: to be loaded */
 };
 
 /* Does somebody trace the thread? proc_lock held: a tracer that ends frees the record. */
@@ -65,7 +65,7 @@ bool ptrace_lets_gain(const struct lwp *l);
 
 /* ---- where the current thread stops. proc_lock held, which is released meanwhile. ---- */
 
-/* Before sig is delivered. Returns what to deliver: 0 nothing; *info says why. */
+/* Called before sig is delivered. Returns what to deliver: 0 nothing; *info says why. */
 int ptrace_signal(int sig, struct siginfo *info);
 /* The group is stopped by sig, or the tracer has asked. */
 void ptrace_group_stop(int sig);
@@ -75,15 +75,15 @@ void ptrace_handler(void);
 
 /* ---- the same without the lock. Thread context. ---- */
 
-/* An event, PTRACE_EVENT_…, that its tracer may want. */
+/* Tells the tracer of an event, PTRACE_EVENT_…, if it wants that. */
 void ptrace_event(int event, uint64_t message);
-/* Has executed another program; old_tid: its number before. */
+/* The thread has executed another program; old_tid: its number before. */
 void ptrace_executed(uint32_t old_tid);
 /* Around a system call, if thread.traced. False: the call is not made: its tracer wants that, or
  * has killed the thread meanwhile, or its number is -1. */
 bool ptrace_call_enter(struct arch_trapframe *tf);
 void ptrace_call_leave(struct arch_trapframe *tf);
-/* Returns to its program, from now on step by step if its tracer wants that. Interrupts off. */
+/* Returns to the program, from now on step by step if the tracer wants that. Interrupts off. */
 void ptrace_return(struct arch_trapframe *tf);
 
 /* ---- beginnings and ends ---- */
@@ -93,9 +93,9 @@ void ptrace_return(struct arch_trapframe *tf);
  * kind, which `event` says. NULL if not; or if there is no memory, and then *error is -ENOMEM.
  */
 struct ptrace *ptrace_child(int event, int *error);
-/* Frees one that is not used after all. NULL is allowed. */
+/* Frees a record that is not used after all. NULL is allowed. */
 void ptrace_free(struct ptrace *pt);
-/* The child l exists, and does not run yet. pt: of it, or NULL. proc_lock held. */
+/* The child l exists, and does not run yet. pt: its record, or NULL. proc_lock held. */
 void ptrace_child_attach(struct ptrace *pt, struct lwp *l);
 /* A thread ends, or the whole process p. True if the tracer is told first, and the parent only
  * afterwards. proc_lock held. */

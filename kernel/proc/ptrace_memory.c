@@ -32,7 +32,7 @@ ptrace_space_of(uint32_t pid, bool stopped, int *error)
 	pt = stopped ? ptrace_find_stopped(pid) : NULL;
 	p = !stopped ? proc_find_any(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
 	*error = p == NULL ? -ESRCH : stopped ? -EIO : -EPERM;
-	/* The tracer of a program that nobody may look into was there before. */
+	/* A tracer of a program that nobody may look into was there before it became so. */
 	if (p != NULL && p->vm != NULL &&
 	    (stopped ? !p->undumpable || capable(CAP_SYS_PTRACE)
 		     : p == curproc() || ptrace_may_attach(p)))
@@ -85,7 +85,7 @@ move_memory(struct vmspace *vm, bool write, uint64_t own, uint64_t other, uint64
 	return done;
 }
 
-/* The next piece that is not empty. False: none is left. */
+/* Goes to the next piece that is not empty. False: none is left. */
 static bool
 next_piece(struct uio_vec *v, uint64_t *uvec, uint64_t *left, int *error)
 {

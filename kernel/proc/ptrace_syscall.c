@@ -15,7 +15,7 @@
 
 #define UNSTOPPABLE (1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1))
 
-/* Of PEEKUSER: struct user begins with the registers; these are the debug registers' part. */
+/* For PEEKUSER: struct user begins with the registers; these are the debug registers' part. */
 #define USER_DEBUG_REGS 848
 #define USER_SIZE       (USER_DEBUG_REGS + 64)
 
@@ -42,7 +42,7 @@ take_record(struct ptrace **new, struct proc *tracer, struct lwp *l)
 
 	if (old != NULL && old->tracer != NULL)
 		return -EPERM;
-	/* One that was left a moment ago still has its record. */
+	/* A thread that was left a moment ago still has its record. */
 	if (old != NULL)
 		*old = (struct ptrace){.ui = old->ui,
 				       .state = old->state,
@@ -101,7 +101,7 @@ attach_to(uint32_t tid, bool seize, uint64_t options)
 					 NULL);
 		if (error == 0) {
 			proc_signals_update(p);
-			wakeup(&p->state); /* if it is stopped, the tracer is told */
+			wakeup(&p->state); /* if the process is stopped, the tracer is told */
 		}
 	}
 	spin_unlock(&proc_lock);
@@ -176,7 +176,7 @@ ptrace_control(struct ptrace *pt, uint32_t request, uint64_t data)
 	}
 }
 
-/* Registers, and what else is copied between a stopped thread and the tracer. */
+/* What is copied between a stopped thread and the tracer: registers, and others. */
 union area {
 	struct arch_regs regs;
 	struct arch_fpregs fpregs;
@@ -375,7 +375,7 @@ ptrace_regset(uint32_t tid, uint32_t request, uint64_t which, uint64_t uvec)
 	return copy_out(uvec, &v, sizeof(v));
 }
 
-/* A word of struct user: a register; or a debug register, all of which are 0. */
+/* Reads or writes a word of struct user: a register; or a debug register, which is always 0. */
 static int64_t
 user_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 {
@@ -399,7 +399,7 @@ user_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 
 /* ---- ptrace() ---- */
 
-/* Requests for which the thread need not be stopped. 1: it is another one. proc_lock held. */
+/* Does requests that need no stopped thread. 1: it is another request. proc_lock held. */
 static int64_t
 for_running(struct ptrace *pt, uint32_t request)
 {

@@ -46,7 +46,7 @@ proc_limit(unsigned resource)
 			 : RLIM_INFINITY;
 }
 
-/* May the current process change a limit so? */
+/* May the current process change its limit to that? */
 static int
 rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *new)
 {
@@ -62,7 +62,7 @@ rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *n
 	return 0;
 }
 
-/* Reads and sets a limit of process pid, or of the current one: 0. new, old: NULL, or a place. */
+/* Reads and sets a limit of process pid; 0: of the current one. new, old: NULL, or a place. */
 static int
 rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct rlimit *old)
 {

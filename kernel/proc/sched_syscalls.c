@@ -89,7 +89,7 @@ sys_sched_setaffinity(const uint64_t a[6])
 	else
 		sched_set_cpus(l->thread, mask);
 	spin_unlock(&proc_lock);
-	sched_preempt(); /* if it is this thread that has to move */
+	sched_preempt(); /* if this thread has to move */
 	return error;
 }
 
@@ -102,7 +102,7 @@ sched_is_of(const struct proc *p, int which, uint32_t who)
 	return p->ruid == (who != 0 ? who : curproc()->ruid);
 }
 
-/* Calls f for each thread that `which` and `who` mean. Its last error, or -ESRCH: there is none. */
+/* Calls f for each thread that `which` and `who` mean. Its last error; -ESRCH: there is none. */
 static int
 each_of(int which, uint32_t who, int (*f)(const struct proc *p, struct thread *t, int *arg),
 	int *arg)
@@ -214,7 +214,7 @@ has_priorities(int policy)
 	}
 }
 
-/* Without CAP_SYS_NICE, may a thread of p be changed so? sched(7), "Privileges and …". */
+/* May a thread of p be changed so without CAP_SYS_NICE? sched(7), "Privileges and …". */
 static bool
 change_allowed(const struct proc *p, const struct sched_params *old, const struct sched_params *new)
 {
@@ -298,7 +298,7 @@ SYSCALL_IS(sched_setscheduler,
 	   (int)a[1] < 0 ? -EINVAL : change_priority((int)a[0], (int)a[1], a[2]))
 SYSCALL_IS(sched_setparam, change_priority((int)a[0], SAME_POLICY, a[1]))
 
-/* What a thread has; slice_ns: its slice, or NULL. */
+/* What a thread has now; slice_ns: its slice, or NULL. */
 static int
 find_params(int tid, struct sched_params *params, uint64_t *slice_ns)
 {
@@ -447,7 +447,7 @@ set_ioprio(const struct proc *p, struct thread *t, int *prio)
 	return 0;
 }
 
-/* As Linux: of a thread for which none was set, the level that its niceness gives. */
+/* As on Linux, a thread for which none was set has the level that its niceness gives. */
 static int
 best_ioprio(const struct proc *p, struct thread *t, int *best)
 {

@@ -347,7 +347,7 @@ proc_signal_ends(bool or_stops)
 static void
 stop_all(struct proc *p, int sig)
 {
-	bool anew = p->state != PROC_STOPPED; /* else a tracer let this thread go on */
+	bool anew = p->state != PROC_STOPPED; /* otherwise a tracer let this thread go on */
 
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
@@ -373,7 +373,7 @@ proc_thread_stops(struct proc *p, struct lwp *l)
 		tell_parent(p, p->stop_sig << 8 | 0x7f);
 }
 
-/* The first signal of those of the thread, then of its process. 0: none. */
+/* The first signal among the thread's, then among its process's. 0: none. */
 static int
 first_signal(uint64_t own, uint64_t shared)
 {
@@ -417,7 +417,7 @@ proc_signal_die(int sig, int code)
 	do_group_exit(sig);
 }
 
-/* Takes the next signal to act on. 0: none. proc_lock held. */
+/* Takes the next signal that the thread has to act on. 0: none. proc_lock held. */
 static int
 take_signal(struct proc *p, struct lwp *l, struct siginfo *info)
 {
@@ -448,7 +448,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	l->again_ns = 0; /* the handler's own calls come first */
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
-	proc_signals_retarget(p, ~old); /* another thread may take what this one blocks now */
+	proc_signals_retarget(p, ~old); /* another thread may take what this thread blocks now */
 	if (act.sa_flags & SA_RESETHAND) {
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;
@@ -517,7 +517,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			interrupted_look(&call, tf);
 			if (sig == 0 || p->exiting || l->dying)
 				continue;
-			/* The tracer may have chosen another one, or another mask. */
+			/* The tracer may have chosen another signal, or another mask. */
 			if (l->sig_blocked & BIT(sig) & ~UNSTOPPABLE) {
 				proc_signal_send(p, l, &info, NULL);
 				continue;

@@ -37,7 +37,7 @@ signal_is_allowed(const struct proc *p, int sig)
 	       ids_may_signal(self->uid, self->ruid, p);
 }
 
-/* Sends what info tells of, if its signal is not 0, to p or its thread l. proc_lock held. */
+/* Sends the signal of `info`, if it is not 0, to p or its thread l. proc_lock held. */
 static int
 kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 {
@@ -64,7 +64,7 @@ kill_all(const struct siginfo *info)
 	return r;
 }
 
-/* 0 if one of the group got it. proc_lock held. */
+/* Signals a group. 0 if one of its processes got it. proc_lock held. */
 static int64_t
 kill_group(uint32_t pgid, const struct siginfo *info)
 {
@@ -101,7 +101,7 @@ kill_processes(int32_t pid, const struct siginfo *info)
 	return r;
 }
 
-/* Signals a thread; tgid 0: whatever its process. */
+/* Signals a thread; tgid 0: of whatever process. */
 static int64_t
 kill_thread(int32_t tgid, int32_t tid, const struct siginfo *info)
 {
@@ -118,7 +118,7 @@ kill_thread(int32_t tgid, int32_t tid, const struct siginfo *info)
 	return r;
 }
 
-/* The first process that o means, and the thread, if it means one. NULL: there is none. */
+/* The first process that `o` means, and the thread, if it means a thread. NULL: there is none. */
 static struct proc *
 owner_find(const struct task_owner *o, struct lwp **l)
 {
@@ -128,7 +128,7 @@ owner_find(const struct task_owner *o, struct lwp **l)
 	return o->kind == F_OWNER_PID ? proc_find(o->pid) : proc_find_group(o->pid);
 }
 
-/* The one after p. NULL: there are no more. */
+/* The process after p that `o` means. NULL: there are no more. */
 static struct proc *
 owner_next(const struct task_owner *o, const struct proc *first, const struct proc *p)
 {
@@ -445,7 +445,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);
 	while ((sig = proc_signal_take(set, &info)) == 0 && r == 0) {
-		l->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
+		l->sig_blocked = mask & ~set; /* so that a signal of the set ends the sleep */
 		l->sig_awaited = set;
 		proc_signals_update(p);
 		r = sleep_on(&l->pending.set, &proc_lock, "sigwait", SLEEP_INTR, deadline);

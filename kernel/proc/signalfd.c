@@ -15,7 +15,7 @@
 
 /* A file that takes signals: vnode.data. */
 struct signal_file {
-	uint64_t mask; /* atomic: signals that it takes; ordered with who waits (poll.c) */
+	uint64_t mask; /* atomic: signals that the file takes; ordered with who waits (poll.c) */
 };
 
 static uint64_t

@@ -35,7 +35,7 @@ sigqueue_free(struct sigqueue *q)
 	uidinfo_free(q->ui, q);
 }
 
-/* Where the last one that is sig is in the list, or would be. */
+/* The place of the last `sig` in the list, or where it would be. */
 static struct sigqueue **
 sigqueue_find_last(struct sigpending *in, int sig)
 {

@@ -74,8 +74,8 @@ syscall_find(uint64_t nr)
 }
 
 /*
- * Should a failed call be made again at once? After EINTR, proc_deliver_signals() decides that,
- * even if another thread has taken the signal meanwhile.
+ * Should a failed call be made again at once? After EINTR, proc_deliver_signals() decides, even if
+ * another thread has taken the signal meanwhile.
  */
 static __attribute__((noinline)) bool
 may_repeat(uint64_t nr, int64_t r)
@@ -113,7 +113,7 @@ entry_syscall(struct arch_trapframe *tf)
 		ptrace_call_leave(tf);
 }
 
-/* Not inline: the registers that it needs would be saved at each return. */
+/* Not inline: the registers that it needs would be saved at each return of a call. */
 static __attribute__((noinline)) void
 do_work(struct arch_trapframe *tf)
 {

@@ -144,7 +144,7 @@ sys_sysctl(const uint64_t arg[6])
 	    .op = arg[0], .ubuf = arg[2], .buflen = arg[3], .uval = arg[4], .vallen = arg[5]};
 	int n = copy_in_str(a.name, arg[1], sizeof(a.name));
 
-	/* No sysctl has so long a name: cut it, and report it as unknown like any other. */
+	/* No sysctl has so long a name: it is cut, and then unknown like any other. */
 	if (n == -ENAMETOOLONG)
 		a.name[sizeof(a.name) - 1] = '\0';
 	else if (n < 0)

@@ -53,9 +53,9 @@ uint32_t proc_group(void);
 uint32_t proc_effective_user(void);
 uint32_t proc_effective_group(void);
 uint32_t proc_real_user(void);
-/* Has the current process that right, CAP_…? A kernel thread has all. */
+/* Has the current process the right CAP_…? A kernel thread has all. */
 bool capable(unsigned cap);
-/* All rights that it has; and those that it would have as its real user. */
+/* The rights that the current process has; and those that it would have as its real user. */
 uint64_t proc_caps(void);
 uint64_t proc_real_caps(void);
 /* Is the current process, or kernel thread, in a group? */
@@ -88,13 +88,13 @@ struct vnode *proc_root(void);
  */
 struct vnode *proc_change_root(struct vnode *vn);
 
-/* Who is told by a signal: F_OWNER_TID, _PID or _PGRP, and its number; and who has said so. */
+/* Whom a signal tells: F_OWNER_TID, _PID or _PGRP, and its number; and who has said so. */
 struct task_owner {
 	int32_t kind;
 	uint32_t pid, user, real_user; /* pid 0: nobody */
 };
 
-/* The current process makes itself the one who has said so. False: there is no such owner. */
+/* The current process becomes the one who has said so. False: there is no such owner. */
 bool task_owner_set(struct task_owner *o);
 /*
  * Signals the owner, if the one who chose it may signal it. As in Linux, an owner for whom too many

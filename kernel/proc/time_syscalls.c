@@ -35,7 +35,7 @@ to_timeval(uint64_t ns)
 	return (struct timeval){(int64_t)(ns / NS_PER_S), (int64_t)(ns % NS_PER_S / 1000)};
 }
 
-#define SECONDS_MAX (1l << 33) /* 272 years, or until 2242; longer spans are as long */
+#define SECONDS_MAX (1l << 33) /* 272 years, or until 2242; longer spans count as this */
 
 static bool
 good_timeval(const struct timeval *t)
@@ -188,7 +188,7 @@ set_real(const struct timespec *t)
 		return -EINVAL; /* before 1970 at the boot */
 	CTR1(KTR_PROC, "clock set: ns %lu", ns);
 	itimers_set_clock(ns);
-	spin_lock(&real_lock); /* whoever has looked at the clock before sleeps now */
+	spin_lock(&real_lock); /* a thread that looked at the clock before sleeps now */
 	spin_unlock(&real_lock);
 	wakeup(&real_lock);
 	futex_clock_set();

@@ -22,7 +22,7 @@ struct timer_file {
 	struct real_itimer real;
 	struct poll_source news;
 	uint32_t clock;
-	bool cancels;   /* atomic: TFD_TIMER_CANCEL_ON_SET, until a time of the clock of the day */
+	bool cancels;   /* atomic: TFD_TIMER_CANCEL_ON_SET, for a time of the clock of the day */
 	bool cancelled; /* atomic: that clock was set, and nobody has been told */
 };
 
@@ -43,7 +43,7 @@ timer_clock_set(struct real_itimer *t)
 	poll_notify(&tf->news, POLLIN);
 }
 
-/* Was it cancelled? Then it is not any more. */
+/* Was the timer cancelled? Then it no longer is. */
 static bool
 take_cancelled(struct timer_file *tf)
 {

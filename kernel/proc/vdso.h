@@ -14,7 +14,7 @@ struct vnode;
 void vdso_init(void);
 /* The clock of the day was set. */
 void vdso_clock_set(void);
-/* Maps it into a new space. 0 or -ENOMEM. */
+/* Maps the vDSO into a new space. 0 or -ENOMEM. */
 int vdso_map(struct vmspace *vm);
 /* Is that what is mapped? It has no path. */
 bool vdso_is(const struct vnode *vn);

@@ -17,7 +17,7 @@
 
 /* ---- who is there ---- */
 
-/* Is it a thread of the kernel, but not one that idles? */
+/* Is it a thread of the kernel, but none of the idle ones? */
 static bool
 is_kernel_thread(const struct thread *t)
 {
@@ -126,7 +126,7 @@ procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add
 
 static const struct procfs_file procfs_task;
 
-/* Threads of a process. Of what has no threads, zombies and threads of the kernel, there is one. */
+/* Lists threads of a process. A zombie, and a thread of the kernel, has one. */
 static void
 batch_add_tids(struct batch *b, uint32_t pid)
 {
@@ -186,7 +186,7 @@ take_words(const struct thread *t, void *arg)
 	w->wmesg = t->state == THREAD_SLEEPING ? t->wmesg : NULL;
 }
 
-/* Of the thread, or of the process's first one. False: it has ended. */
+/* Takes the words of the thread, or of the process's first one. False: it has ended. */
 static bool
 words_of(const struct procfs_node *n, struct words *w)
 {
@@ -214,7 +214,7 @@ comm_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
-/* As Linux: a process names its own threads. */
+/* As on Linux, a process names its own threads only. */
 static int
 comm_store(const struct procfs_node *n, char *text)
 {

@@ -15,12 +15,12 @@
 #include "kernel/procfs/procfs.h"
 #include "kernel/sync/spinlock.h"
 
-/* An open file, as it was a moment ago. */
+/* A file that a process has open, as it was a moment ago. */
 struct open_file {
 	struct vnode *vn; /* a reference */
 	uint64_t off;
 	int flags;
-	bool private; /* the current process may not look into the one that has it */
+	bool private; /* the current process may not look into the process that has it */
 };
 
 /* The open file with the lowest number from *fd on. False: the process has none, or has ended. */
@@ -105,7 +105,7 @@ fd_link(struct procfs_node *n)
 	return error == 0 ? link_to(n, o.vn) : error;
 }
 
-/* By how a file is open: r-x, -wx, rwx. */
+/* Links of open files, by how the file is open: r-x, -wx, rwx. */
 static const struct procfs_file fd_links[] = {
     {.mode = S_IFLNK | 0500, .link = fd_link},
     {.mode = S_IFLNK | 0300, .link = fd_link},

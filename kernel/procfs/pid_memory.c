@@ -117,7 +117,7 @@ show_pages(struct vmspace *vm, const struct vm_range *r, struct sbuf *out)
 		    r->locked ? " lo" : "");
 }
 
-/* maps; and smaps, whose file is the other one. */
+/* The file maps; and smaps, which is the other one. */
 int
 procfs_maps(const struct procfs_node *n, struct sbuf *out)
 {
@@ -144,7 +144,7 @@ procfs_maps(const struct procfs_node *n, struct sbuf *out)
 	return path != NULL ? error : -ENOMEM;
 }
 
-/* mem: the space that the process had when it was opened, as long as a process has it. */
+/* The file mem: the space that the process had when it was opened, as long as a process has it. */
 static int
 mem_open(struct file *f)
 {
@@ -165,7 +165,7 @@ mem_release(struct file *f)
 		vm_unhold(f->priv);
 }
 
-/* Reads or writes a piece. Bytes, 0: all is done; -EIO: nothing is there. */
+/* Reads or writes a piece. Returns bytes; 0: all is done; -EIO: nothing is there. */
 static int64_t
 mem_piece(struct vmspace *vm, struct uio *u, uint64_t off, bool write)
 {

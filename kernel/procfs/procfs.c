@@ -261,7 +261,7 @@ top_node(void)
 	return n;
 }
 
-/* For mount(): one more, wherever somebody wants it. */
+/* For mount(): one more procfs, wherever somebody wants it. */
 static struct vnode *
 procfs_make(const struct mount_options *options, int *err)
 {

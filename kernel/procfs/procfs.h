@@ -31,14 +31,14 @@ struct procfs_node {
 	char *text;       /* of kmalloc(): a symbolic link's, or the name of a sysctl */
 	struct vnode *to; /* where a link leads, with a reference; NULL: where the text says */
 	int error;        /* of who follows the link */
-	bool syslog;      /* who looked it up may know addresses of the kernel */
+	bool syslog;      /* the process that looked it up may know addresses of the kernel */
 };
 
 struct procfs_file {
 	const char *name;
 	uint32_t mode;               /* S_IF… and permission bits */
 	bool private;                /* procfs_may_look() says who may open it */
-	const struct vnode_ops *ops; /* of a file that is no text; NULL: it is one */
+	const struct vnode_ops *ops; /* of a file that is no text; NULL: the file is a text */
 	/* Prints the text. 0; -ESRCH: the process has ended. */
 	int (*show)(const struct procfs_node *n, struct sbuf *out);
 	int (*store)(const struct procfs_node *n, char *text);
@@ -53,13 +53,13 @@ struct procfs_file {
 	size_t count;
 	/* Describes one of the other names: all of *child, which begins as a copy of dir. */
 	bool (*find)(const struct procfs_node *dir, const char *name, struct procfs_node *child);
-	/* The other names, as vnode_ops.list, from the cookie `from` + 1 on. */
+	/* Lists the other names, as vnode_ops.list, from the cookie `from` + 1 on. */
 	void (*list)(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
 };
 
 #define PROCFS_DIR(files_) .files = files_, .count = sizeof(files_) / sizeof((files_)[0])
 
-/* The number that name is. False: it is none, or larger than max. */
+/* The number in a name. False: it is no number, or larger than max. */
 bool procfs_number(const char *name, uint32_t max, uint32_t *value);
 /*
  * May the current process look into a process, as a debugger? 0; -EACCES; -ESRCH if it has ended.
@@ -86,7 +86,7 @@ bool procfs_user(uint32_t pid, uint32_t *uid);
 
 /* ---- pid_file.c ---- */
 
-/* cwd, exe and root, for who may look into the process. */
+/* The links cwd, exe and root, for who may look into the process. */
 int procfs_place_link(struct procfs_node *n);
 /* fd and fdinfo. */
 bool procfs_fd_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);

@@ -26,7 +26,7 @@
 /* A process, or one of its threads. */
 struct facts {
 	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid, umask;
-	int exit_signal; /* to the parent; -1: of a thread that is not the first, none */
+	int exit_signal; /* the signal to the parent; -1: of a thread that is not the first one */
 	uint32_t fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
@@ -43,7 +43,7 @@ struct facts {
 	uint32_t tracer;
 	uint64_t tty_nr; /* its terminal, and the group in the foreground there */
 	int32_t tpgid;
-	struct vm_info vm; /* its addresses are 0 for who may not look */
+	struct vm_info vm; /* addresses are 0 for who may not look */
 };
 
 static char
@@ -81,7 +81,7 @@ take_kernel_thread(const struct thread *t, void *arg)
 	f->sched.nice = NICE_MIN; /* as Linux shows it of threads of the kernel */
 }
 
-/* The whole process: its oldest thread, and the time of all. */
+/* The whole process: its oldest thread, and the time of all threads. */
 static void
 take_process(struct facts *f, const struct proc *p)
 {

@@ -38,7 +38,7 @@ static const struct procfs_file parts = {.mode = S_IFDIR | 0555,
 					 .find = procfs_sys_find,
 					 .list = procfs_sys_list};
 
-/* The first sysctl below `name`: "" is above all. NULL: there is none. */
+/* The first sysctl below `name`; all are below "". NULL: there is none. */
 static const struct sysctl *
 first_below(const char *name)
 {

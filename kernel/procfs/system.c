@@ -182,7 +182,7 @@ static int
 meminfo_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t kb = PAGE_SIZE / 1024, files = uidinfo_held_by_all(UIDINFO_DATA) * kb;
-	/* Pages of disks that are given up when memory is short; and those to be written before. */
+	/* Pages of disks that are given up when memory is short; and pages to be written before. */
 	uint64_t clean = pagecache_count_kept() * kb;
 	uint64_t dirty = (pagecache_count_dirty(false) + pagecache_count_dirty(true)) * kb;
 
@@ -291,7 +291,7 @@ partitions_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
-/* Of reads, of writes, of what is discarded here never, and flushes: in the order of Linux. */
+/* Prints counts of reads, writes, discards (here always 0) and flushes, in the order of Linux. */
 static void
 print_disk_stats(struct sbuf *out, const struct block_device *b)
 {

@@ -81,8 +81,8 @@ balance_take(struct runq *from, struct thread *t, unsigned to)
 }
 
 /*
- * Takes a real-time thread from a CPU where it waits for a better one; if `running` keeps this CPU
- * until it is preempted, one that preempts it. rq->lock held.
+ * Takes a real-time thread from a CPU where it waits for a better one. If `running` keeps this CPU
+ * until it is preempted, takes only a thread that preempts it. rq->lock held.
  */
 static void
 pull_rt(struct runq *rq, const struct thread *running)

@@ -45,7 +45,7 @@ entry_wait_online(struct pcpu *pc)
 			return true;
 		thread_sleep_ns(1000000, 0, "cpustart");
 	}
-	/* Refuse the CPU, so that it does not join later. If it has just joined, wait for it. */
+	/* Refuses the CPU, so that it does not join later. If it has just joined, waits for it. */
 	if (start_decide(pc, PCPU_REFUSED))
 		return false;
 	while (!__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))

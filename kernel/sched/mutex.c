@@ -113,7 +113,7 @@ mutex_is_owned(void *arg)
 	return true;
 }
 
-/* Who has been woken too late sleeps there, and is woken first. It has the same queue as m. */
+/* A thread that was woken too late sleeps on this channel, in the queue of m; it is woken first. */
 static const void *
 late_channel(const struct mutex *m)
 {

@@ -16,7 +16,7 @@ struct mutex {
 	bool innermost;       /* constant: who holds it takes no other, but one that is `below` */
 	bool below;           /* constant of those that are held to read pages of files; also that
 			       * of a space which is being copied (vm_fork()) */
-	/* Its owner's: the one that the owner took before, of those that it holds. */
+	/* The owner's: the mutex that it took before this one, of those that it holds. */
 	struct mutex *next_held;
 	const char *name; /* read-only data */
 };

@@ -59,7 +59,7 @@ sched_sums_ns(const struct cpu_sums *sums)
 {
 	uint64_t charged, ns;
 
-	do { /* again if a thread of them was charged in between */
+	do { /* again if one of these threads was charged in between */
 		ns = charged = __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED);
 		for (unsigned i = 0; i < ncpus; i++) {
 			struct runq *rq = &runqs[i];
@@ -139,11 +139,11 @@ set_params(struct thread *t, const struct sched_params *p)
 	t->fair.weight = weight_of(p);
 }
 
-/* The thread that runs on rq changes its parameters. */
+/* Changes the parameters of the thread that runs on rq. */
 static void
 set_params_running(struct runq *rq, struct thread *t, const struct sched_params *p)
 {
-	runq_charge(rq, clock_ns()); /* up to now it ran as what it was */
+	runq_charge(rq, clock_ns()); /* up to now it ran with the old parameters */
 	runq_leave(rq, t);
 	fair_detach(&t->fair);
 	set_params(t, p);

@@ -133,7 +133,7 @@ runq_remove(struct runq *rq, struct thread *t)
 	trace_load(rq);
 }
 
-/* The first level from `level` on that has threads; PRIO_FAIR: none. */
+/* The first level from `level` on that has threads. PRIO_FAIR: none has. */
 static unsigned
 next_level(const struct runq *rq, unsigned level)
 {
@@ -146,7 +146,7 @@ next_level(const struct runq *rq, unsigned level)
 	return PRIO_FAIR;
 }
 
-/* The first that may run on `cpu`, of those that are real time, or of those that are not. */
+/* The first thread that may run on `cpu`, of the real-time ones, or of the others. */
 static struct thread *
 best_in_levels(const struct runq *rq, unsigned cpu, bool rt, bool other)
 {

@@ -45,8 +45,8 @@ struct runq {
 	int cur_prio;            /* [h] its priority */
 	struct thread *prev;     /* switched out by the switch in progress */
 	struct thread *probed;   /* see sched_probed() */
-	uint64_t rt_debt_ns;     /* what real-time threads have had beyond their share, */
-	uint64_t rt_counted_ns;  /* at the last tick, and all that they have had since */
+	uint64_t rt_debt_ns;     /* time that real-time threads have had beyond their share, */
+	uint64_t rt_counted_ns;  /* at the last tick, and all the time that they have had since */
 	bool throttled;          /* others go before them */
 	const char *ident;       /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
@@ -73,14 +73,14 @@ runq_may_run(const struct thread *t, unsigned cpu)
 	return t->cpus >> cpu & 1;
 }
 
-/* Has it a share? Others have a priority. */
+/* Has the thread a share? Others have a priority. */
 static inline bool
 thread_is_fair(const struct thread *t)
 {
 	return t->prio >= PRIO_FAIR && t->prio <= PRIO_USER_MAX;
 }
 
-/* Does a run before b? If both have shares and are of the same user: by more than that margin. */
+/* Does a run before b? If both have shares and the same user: by more than that margin. */
 static inline bool
 runq_prefers(const struct runq *rq, const struct thread *a, const struct thread *b,
 	     uint64_t margin_ns)
@@ -94,9 +94,9 @@ runq_prefers(const struct runq *rq, const struct thread *a, const struct thread 
 
 /* Makes the queue of a CPU that runs its idle thread. Before the CPU starts: without the lock. */
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
-/* t becomes runnable here: it is not queued, and its cpu is this one. */
+/* t, which is not queued, becomes runnable here; its cpu is this one. */
 void runq_join(struct runq *rq, struct thread *t);
-/* t sleeps, ends, or goes to another CPU. It is not queued. */
+/* t, which is not queued, sleeps, ends, or goes to another CPU. */
 void runq_leave(struct runq *rq, struct thread *t);
 /* Must the thread hurry: does it hold a mutex for which others wait, or has it waited for one
  * that it may get next? */

@@ -73,7 +73,7 @@ sched_request(unsigned n)
 	arch_ipi_send(n, IPI_RESCHED);
 }
 
-/* A thread as Linux's events have it: those that idle are 0, swapper/N. */
+/* A thread's number as Linux's events have it: idle threads are 0, swapper/N. */
 static uint32_t
 linux_pid(const struct thread *t)
 {
@@ -120,7 +120,7 @@ ttwu_do_wakeup(struct runq *rq, struct thread *t, bool front)
 		sched_request(rq->cpu);
 }
 
-/* Locks a thread's last queue, and the one that it goes to. */
+/* Locks the last queue of a thread, and the queue that it goes to. */
 static void
 lock_both(struct runq *a, struct runq *b)
 {
@@ -161,7 +161,7 @@ sched_place(struct thread *t, bool front)
 	struct runq *last = &runqs[t->cpu], *rq;
 	bool lifted;
 
-	irq_push(); /* stay on this CPU until it is asked to reschedule */
+	irq_push(); /* stays on this CPU until the other one is asked to reschedule */
 	rq = lock_place(t);
 	lifted = ktr_port_lift(); /* of the thread that places it */
 	ttwu_do_wakeup(rq, t, front);
@@ -178,7 +178,7 @@ wake_thread(struct thread *t, bool first)
 	bool lifted;
 
 	irq_push(); /* while a refusal is lifted */
-	/* It gives up its lock only when switched out. Nobody else queues it. */
+	/* t gives up its lock only when switched out. Nobody else queues it. */
 	rq = lock_place(t);
 	/* Record t's wakeup even if the waker's own events are suppressed. */
 	lifted = ktr_port_lift();
@@ -335,7 +335,7 @@ finish_switch(void)
 		spin_unlock(&rq->lock);
 		return;
 	}
-	/* Nothing preempts this thread while it alone knows of prev. */
+	/* Nothing preempts this thread while only it knows of prev. */
 	irq_push();
 	spin_unlock(&rq->lock);
 	if (state == THREAD_DEAD)

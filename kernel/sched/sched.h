@@ -13,7 +13,7 @@ struct cpu_sums;
 struct fair_group;
 struct thread;
 
-/* Boot CPU: its present context becomes its idle thread. */
+/* Makes the present context of the boot CPU its idle thread. */
 void sched_init(void);
 /* The idle loop. Never returns. */
 _Noreturn void sched_idle(void);
@@ -65,8 +65,8 @@ void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
 uint64_t sched_slice_ns(const struct thread *t);
 /*
- * For hooks of the probes sched_switch, sched_wakeup and sched_wakeup_new: returns the thread that
- * gets the CPU, or is queued there.
+ * For hooks of the probes sched_switch, sched_wakeup and sched_wakeup_new: the thread that gets the
+ * CPU, or is queued there.
  */
 const struct thread *sched_probed(unsigned cpu);
 /*
@@ -74,9 +74,9 @@ const struct thread *sched_probed(unsigned cpu);
  * ktr_intern(). Any context but NMI.
  */
 const char *sched_comm(const struct thread *t);
-/* Threads that run or wait for a CPU, without those that idle. May be a little old. */
+/* How many threads run or wait for a CPU, without idle ones. May be a little old. */
 unsigned sched_runnable(void);
-/* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */
+/* That number, on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */
 void sched_load_average(uint64_t loads[3]);
 /* Nanoseconds that a CPU has been idle since boot, up to its last switch or tick. */
 uint64_t sched_idle_ns(unsigned cpu);

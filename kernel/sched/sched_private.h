@@ -34,12 +34,11 @@ void sched_hurry(struct thread *t);
 void schedule(struct spinlock *lk);
 /* Ends the current thread. */
 _Noreturn void sched_exit(void);
-/* The first call of a new thread: completes the switch to it. */
+/* Completes the switch to a new thread, which calls this first. */
 void sched_first(void);
 /* tick.c: clock tick, interrupt context. */
 void scheduler_tick(uint64_t now_ns);
-/* From now on this CPU runs its idle thread, which has been made the current one. Interrupts off.
- */
+/* This CPU runs its idle thread, the current one, from now on. Interrupts off. */
 void sched_begin_cpu(void);
 
 /*

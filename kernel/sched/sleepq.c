@@ -70,7 +70,7 @@ queue_of(const void *chan)
 	return &queues[((uint64_t)chan >> 3) * 0x9e3779b97f4a7c15ul >> 55];
 }
 
-/* The first of those who sleep on chan; NULL: nobody does. Queue lock held, as for all of these. */
+/* The first thread that sleeps on chan. NULL: none does. Queue lock held, as for all of these. */
 static struct thread *
 first_sleeper(const struct sleepq *q, const void *chan)
 {
@@ -80,7 +80,7 @@ first_sleeper(const struct sleepq *q, const void *chan)
 	return NULL;
 }
 
-/* Who becomes the first when that one goes; NULL: nobody. */
+/* The thread that becomes the first when that one goes. NULL: none. */
 static struct thread *
 second_sleeper(const struct thread *first)
 {
@@ -221,7 +221,7 @@ wake_batch(const void *chan, unsigned max, uint64_t *before)
 	return n;
 }
 
-/* Lets interrupts come between batches, if they are on. Who sleeps again meanwhile is not woken
+/* Lets interrupts come between batches, if they are on. A thread that sleeps again is not woken
  * twice. */
 static unsigned
 sleepq_wake(const void *chan, unsigned max)

@@ -159,7 +159,7 @@ tid_is_free(uint32_t tid)
 	return !used && !number_is_used(tid);
 }
 
-/* The number: not 0 or 1; and positive as a pid_t. */
+/* Gives a thread a number: not 0 or 1, and positive as a pid_t. */
 static void
 thread_choose_tid(struct thread *t)
 {
@@ -275,7 +275,7 @@ thread_reap(struct thread *t)
 	wakeup(&dead);
 }
 
-/* The next dead thread. Sleeps until there is one if `wait`, else returns NULL. */
+/* Takes the next dead thread. Sleeps until there is one if `wait`, else returns NULL. */
 static struct thread *
 next_dead(bool wait)
 {
@@ -401,7 +401,7 @@ thread_cpu_ns(void)
 	const struct thread *t = curthread();
 	uint64_t zero, ns;
 
-	do { /* again if it was switched out in between */
+	do { /* again if the thread was switched out in between */
 		zero = __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED);
 		ns = clock_ns() - zero;
 	} while (zero != __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED));
@@ -413,7 +413,7 @@ thread_usage_of(const struct thread *t, uint64_t user_ticks, uint64_t all)
 {
 	uint64_t user = clock_span_ns(user_ticks);
 
-	/* They are not read at the same moment; and one clock is rounded more often. */
+	/* The two are not read at the same moment; and one clock is rounded more often. */
 	if (user > all)
 		user = all;
 	return (struct usage){.user_ns = user,

@@ -49,11 +49,11 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 struct thread_call {
 	uint64_t start_ns;
 	union {
-		uint64_t child_ns; /* the profiler's: time in functions that it calls */
+		uint64_t child_ns; /* the profiler's: time in functions that this one calls */
 		uint64_t zero_ns;  /* the graph tracer's: that of the thread when it was called */
 	};
 	uint32_t function;
-	bool hidden; /* the graph tracer's: it is not shown, nor what it calls */
+	bool hidden; /* the graph tracer's: neither the call nor what it calls is shown */
 };
 
 struct thread_calls {
@@ -72,7 +72,7 @@ struct thread {
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t
 	    tid; /* [t] of a process's first thread: equal to the pid. Only exec() changes it */
-	uint64_t serial; /* [c] not 0: no other thread has, or had, the same */
+	uint64_t serial; /* [c] not 0: no other thread has, or had, this number */
 	union {
 		struct {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
@@ -95,18 +95,18 @@ struct thread {
 		};
 		uint16_t user_work; /* not 0: to be done before a return to user mode */
 	};
-	bool program;              /* [c] it is a process's, also while `proc` is NULL */
+	bool program;              /* [c] it is a thread of a process, also while `proc` is NULL */
 	bool traced;               /* [t] a debugger may want to know of its system calls */
 	uint64_t root;             /* [t] physical address of its page table */
 	enum thread_state state;   /* [r] */
 	uint8_t prio;              /* [r] of `sched` */
 	struct sched_params sched; /* [r] */
-	bool queued;               /* [r] it is on the run queue of its CPU */
-	bool hurries;              /* [r] others wait for a mutex that it holds, or held */
-	bool urgent;               /* [c] it always goes before the other threads of its user */
+	bool queued;               /* [r] the thread is on the run queue of its CPU */
+	bool hurries;              /* [r] others wait for a mutex that the thread holds, or held */
+	bool urgent;               /* [c] the thread always goes before others of its user */
 	uint8_t slice;             /* [r] of SCHED_RR and the kernel's threads: ticks left */
 	unsigned cpu;              /* [r] CPU it runs on, or ran on last; see runq.h */
-	uint64_t cpus;             /* [r] bit n: it may run on CPU n */
+	uint64_t cpus;             /* [r] bit n: the thread may run on CPU n */
 	struct fair_group *groups; /* [r] its user's, of each CPU */
 	struct fair_entry fair;    /* [r] from PRIO_FAIR on: its share */
 	struct list runq;          /* [r] before PRIO_FAIR: in its level */
@@ -134,12 +134,12 @@ struct thread {
 	    user_ticks;     /* [t] the part in user mode, up to the last entry; arch_clock_read() */
 	uint64_t user_mark; /* [t] when it last went to user mode */
 	uint64_t user_known;           /* [r] user_ticks when runtime_ns was counted */
-	struct cpu_sums *sums;         /* [r] in which it counts, too; NULL: in none */
+	struct cpu_sums *sums;         /* [r] sums in which its time counts, too; NULL: in none */
 	uint64_t switches;             /* [r] to it */
 	uint64_t waits, interruptions; /* [r] from it, since it slept, and for others */
 	uint64_t faults, disk_faults;  /* [t] page faults, as of struct usage */
-	uint64_t page_reads;           /* [t] pages of files that it has read from a disk */
-	uint64_t start_ns;             /* [c] when it was made, in clock_ns() time */
+	uint64_t page_reads;           /* [t] pages of files that the thread has read from a disk */
+	uint64_t start_ns;             /* [c] when the thread was made, in clock_ns() time */
 
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
@@ -190,7 +190,7 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
-/* Of a thread that runs, or that others can find: proc_lock held, so that one renames at a time. */
+/* Renames a thread that runs, or that others can find. proc_lock held: one renames at a time. */
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
 /*
@@ -200,9 +200,9 @@ _Noreturn void thread_exit(void);
 void thread_register_numbers(bool (*is_used)(uint32_t n));
 /* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
 void thread_await_gone(uint32_t tid);
-/* A thread that does not run yet gets the number, which nobody has. */
+/* Gives a thread that does not run yet the number, which nobody has. */
 void thread_give_tid(struct thread *t, uint32_t tid);
-/* The current thread gets the number, which nobody has. For the log its old one has ended. */
+/* Gives the current thread the number, which nobody has. For the log the old one has ended. */
 void thread_change_tid(uint32_t tid);
 /*
  * Calls f for every thread, under the lock of the lists, until one call does not return 0, and

@@ -66,7 +66,7 @@ tick_ordered(struct runq *rq, struct thread *t)
 		t->slice = SCHED_RR_SLICE;
 }
 
-/* A tick of a thread that has one. */
+/* A tick of a thread that has a share. */
 static void
 tick_fair(struct runq *rq, struct thread *t)
 {
@@ -101,6 +101,6 @@ scheduler_tick(uint64_t now_ns)
 		tick_ordered(rq, t);
 	best = balance_best(rq, t);
 	if (best != NULL && thread_is_rt(best) && runq_prefers(rq, best, t, 0))
-		sched_request(rq->cpu); /* its queue was locked when this CPU looked last */
+		sched_request(rq->cpu); /* the queue was locked when this CPU looked last */
 	spin_unlock(&rq->lock);
 }

@@ -35,7 +35,7 @@ timer_arm(uint64_t deadline_ns)
 		at = pc->profile_ns;
 	if (deadline_ns < at)
 		at = deadline_ns;
-	/* If the timer fires too early, it is set again. */
+	/* If the timer fires too early, the handler sets it again. */
 	at = at > now + TIMER_MIN_NS ? at - now : TIMER_MIN_NS;
 	arch_timer_set(at < TIMER_MAX_NS ? at : TIMER_MAX_NS);
 }

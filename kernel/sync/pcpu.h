@@ -28,10 +28,10 @@ struct pcpu {
 			bool resched; /* atomic: reschedule as soon as possible */
 			bool work;    /* the hooks user_return have something to do */
 		};
-		uint16_t wanted; /* one of them, before a return to user mode */
+		uint16_t wanted; /* not 0: one of these, before a return to user mode */
 	};
 	unsigned locks;                    /* spin locks held */
-	struct spinlock *held[PCPU_LOCKS]; /* the first of them, in about the order of taking */
+	struct spinlock *held[PCPU_LOCKS]; /* the first held locks, in about the order of taking */
 	unsigned nmi;                      /* depth of NMI handlers */
 	uint64_t nmi_count;                /* atomic: NMIs that did not stop this CPU */
 	bool nmi_sent;       /* atomic: arch_nmi_send() sent one; if not, the operator did */

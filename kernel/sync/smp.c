@@ -203,8 +203,8 @@ smp_call_users(uint64_t root, void (*fn)(void *), void *arg)
 {
 	uint64_t cpus = 0;
 
-	/* in one section: on a CPU to which this thread comes later, another of its program may run
-	 */
+	/* in one section: on a CPU to which this thread comes later, another of its program may
+	 * run */
 	irq_push();
 	fn(arg);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -111,7 +111,7 @@ spin_contended(struct spinlock *l)
 	SDT_CTR3(lock, , , contention_begin, SDT_ARGS2(l, LCB_F_SPIN), KTR_LOCK,
 		 "spin contended: lock %s addr %p owner %d", l->name, l, owner);
 	do {
-		/* Only read until it is free: a failed swap would take the owner's cache line. */
+		/* Only reads until it is free: a failed swap would take the owner's cache line. */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!spin_take(l));

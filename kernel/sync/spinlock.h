@@ -56,6 +56,6 @@ hook_unlock(uint32_t *lock)
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Nest like locks: interrupts are off from the first push to the last pop. */
+/* Turn interrupts off, and on: nested like locks, off from the first push to the last pop. */
 void irq_push(void);
 void irq_pop(void);

@@ -27,7 +27,7 @@
 struct stop stop = {.owner = STOP_NOBODY};
 
 static uint64_t stop_round; /* atomic; odd: a CPU that gets an NMI stops until it changes */
-static bool in_hook; /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
+static bool in_hook;        /* the owner was in a hook (ktr/hook.h) when it claimed; the owner's */
 
 bool
 stop_active(void)
@@ -71,7 +71,7 @@ stop_claim(struct arch_trapframe *tf)
 		if (tf == NULL || !stop_here(tf))
 			arch_relax();
 	}
-	/* A hook may wait for another one's lock, which a CPU that is stopped may have. */
+	/* A hook may wait for another one's lock, which a CPU that is stopped may hold. */
 	in_hook = *ARCH_KTR_IN_HOOK();
 	*ARCH_KTR_IN_HOOK() = true;
 }
@@ -144,7 +144,7 @@ stop_here(struct arch_trapframe *tf)
 		return false;
 	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELAXED);
 	while (round % 2 != 0) {
-		/* release: who finds the round finds the trap frame */
+		/* release: a CPU that finds the round finds the trap frame */
 		__atomic_store_n(&pc->stop_round, round, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&stop_round, __ATOMIC_ACQUIRE) == round)
 			arch_relax();

@@ -53,5 +53,5 @@ void stop_release(void);
 unsigned stop_others(void);
 /* Lets the other CPUs continue. Returns when all have. */
 void stop_resume_others(void);
-/* In an NMI: stops here, at tf, until released, if that was asked. False: it was not. */
+/* In an NMI: if a stop was asked for, stops here, at tf, until released. False: it was not. */
 bool stop_here(struct arch_trapframe *tf);

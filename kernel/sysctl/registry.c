@@ -29,8 +29,8 @@ sysctl_start(void)
 	sysctl_threads = true;
 }
 
-/* Takes the lock unless the sysctl does without, this thread has it, or no threads exist. True: the
- * caller must unlock. */
+/* Takes the lock, unless the sysctl needs none, this thread has it, or there are no threads. True:
+ * the caller must unlock. */
 static bool
 sysctl_enter(const struct sysctl *s)
 {

@@ -30,8 +30,8 @@ void tunable_apply(const char *name);
 /* Applies the others marked so. Thread context. */
 void tunable_apply_late(void);
 /*
- * Says on the console why the value of a TUNABLE() is wrong: "NAME=VALUE: why; it is what". Who
- * reads one by tunable_get() calls it. Boot.
+ * Says on the console why the value of a TUNABLE() is wrong: "NAME=VALUE: why; it is what". The
+ * caller reads it by tunable_get(). Boot.
  */
 void tunable_refuse(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* How many parameters were refused, or not understood. Any context. */

@@ -42,12 +42,12 @@
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line, in a stopped machine */
 #define FINISH_STALL     10000u  /* failed tries in a row after which a line is dead: 1 s or more */
 #define FINISH_TRIES     600000u /* failed tries in all: one minute or more */
-#define SLEEP_TRIES      10u /* one of the thread's, which sleeps so long and waits for its CPU */
+#define SLEEP_TRIES      10u /* tries of the thread, which sleeps so long and waits for its CPU */
 #define FLUSH_DEPTH_INIT 1024
 
 /* How far the end of the stream is. */
 struct flush_end {
-	bool asked, closed, whole; /* it is to end; it was closed; with all events */
+	bool asked, closed, whole; /* the stream is to end; it was closed; with all events */
 	unsigned passes;           /* that are over */
 	unsigned stalled, tries;   /* failed ones, since the line last took something, and all */
 };
@@ -191,7 +191,7 @@ flush_close(bool whole)
 	flush.end = (struct flush_end){.asked = true, .closed = true, .whole = whole};
 }
 
-/* A step to the end of the stream. FLUSH_IDLE: it has ended. Lock held, or machine stopped. */
+/* Does a step to the end of the stream. FLUSH_IDLE: it has ended. Lock held, or machine stopped. */
 static enum flush_result
 flush_end_step(void)
 {
@@ -263,7 +263,7 @@ flush_stop(int flags)
 	return error;
 }
 
-/* Bytes for so many entries, which take less when they are encoded, and for what describes them. */
+/* Bytes of memory for so many encoded entries, and for what describes them. */
 static size_t
 buffer_size(unsigned entries)
 {
@@ -346,7 +346,7 @@ flush_enabled(void)
 	return __atomic_load_n(&flush.on, __ATOMIC_RELAXED);
 }
 
-/* Can the file be opened? It is created, if it does not exist. */
+/* Opens the file to see whether that works. It is created, if it does not exist. */
 static int
 flush_try_file(const char *path)
 {
@@ -378,7 +378,7 @@ flush_set_file(const char *path)
 		return 0;
 	}
 	flush_lock();
-	if (flush.on && flush.end.asked) /* it does not go on in the new file */
+	if (flush.on && flush.end.asked) /* the stream does not go on in the new file */
 		error = flush_stop(SLEEP_INTR);
 	if (error == 0)
 		error = flush.on ? flush_begin(path) : flush_try_file(path);
@@ -427,9 +427,9 @@ void
 ktr_flush_finish(void)
 {
 	if (!stop_inside()) {
-		flush_lock(); /* whoever has it may be about to begin a stream */
+		flush_lock(); /* a thread that has it may be about to begin a stream */
 		if (flush.on) {
-			/* No more events, so that nothing is missing after the END frame. */
+			/* Stops the recording, so that nothing is missing after the END frame. */
 			ktr_cpumask_set(0);
 			flush_stop(0);
 		}

@@ -145,7 +145,7 @@ print_owners_locked(uint32_t owners, struct sbuf *out)
 	}
 }
 
-/* The lock is taken for each site, since anybody may print all of them, all the time: nobody waits
+/* Takes the lock for each site, since anybody may print all of them, all the time: nobody waits
  * long. */
 static void
 print_owners(uint32_t owners, struct sbuf *out)
@@ -157,7 +157,7 @@ print_owners(uint32_t owners, struct sbuf *out)
 		ktr_port_unlock();
 }
 
-/* As in C source: the formats of the graph macros have quotes. */
+/* Prints a format as in C source: those of the graph macros have quotes. */
 static void
 print_quoted(const char *text, struct sbuf *out)
 {
@@ -192,7 +192,7 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-/* The types of a probe's arguments, and what D translates them to. */
+/* Prints the types of a probe's arguments, and what D translates them to. */
 static void
 print_types(const struct ktr_sdt *sdt, struct sbuf *out)
 {

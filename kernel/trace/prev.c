@@ -34,7 +34,7 @@ struct prev_reader {
 	struct ktr_persist_reader region;
 	struct ktr_image image;
 	uint8_t piece[READER_PIECE];
-	size_t at, n; /* bytes of the piece: which have been read, and all */
+	size_t at, n; /* bytes of the piece: those that were read, and all */
 };
 
 /* Opens the log. prev_lock held, prev is not NULL. */

@@ -21,7 +21,7 @@
 #define SERIAL       "/dev/ttyS1"
 #define PORT         "/dev/vport"
 #define DEV          "/dev/"
-#define PORT_NAME    "trace"      /* that the host gives to the port for the stream */
+#define PORT_NAME    "trace"      /* the host gives this name to the port for the stream */
 #define SERIAL_BURST 16u          /* characters: a FIFO of the chip */
 #define SETTLE_NS    500000000ull /* longest wait for a burst to end; emulators are slow */
 

@@ -27,12 +27,12 @@ struct trace_sink {
  * `unpacked`.
  */
 const char *trace_sink_default(void);
-/* Why a line cannot be opened (-ENXIO); NULL: path is no line. */
+/* Says why a line cannot be opened (-ENXIO). NULL: path is no line. */
 const char *trace_sink_missing(const char *path);
-/* Is it a line to the host? Any context. */
+/* Is the sink a line to the host? Any context. */
 bool trace_sink_is_line(const struct trace_sink *k);
 
-/* Opens path for appending; a file is made. 0, or -ENXIO, -ENOENT, … Thread context. */
+/* Opens path for appending, or makes the file. 0, or -ENXIO, -ENOENT, … Thread context. */
 int trace_sink_open(struct trace_sink *k, const char *path);
 /* Thread context. */
 void trace_sink_close(struct trace_sink *k);

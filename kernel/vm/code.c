@@ -87,7 +87,7 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 		return false;
 	arch_icache_sync(page, PAGE_SIZE); /* it may never have been executed */
 	*pte = 0;
-	kmap_flush_everywhere(); /* its threads may run the copy, on other CPUs */
+	kmap_flush_everywhere(); /* other threads of the space may run the copy, on other CPUs */
 	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);
 	page_unref(copy);
 	return true;
@@ -161,7 +161,7 @@ vm_code_at(struct vmspace *vm, uint64_t va, const void **object, uint64_t *offse
 
 /* ---- room for code ---- */
 
-/* Is it room that was made here, and that the program has not changed? */
+/* Is there room at `base` that was made here, and that the program has not changed? */
 static bool
 is_room(const struct vmspace *vm, uint64_t base)
 {
@@ -197,7 +197,7 @@ put_code(struct vmspace *vm, uint64_t base, const struct vm_code *c)
 	return 0;
 }
 
-/* Makes room near c->near. Its address; 0: there is none. */
+/* Makes room near c->near. Returns its address; 0: there is none. */
 static uint64_t
 code_make_room(struct vmspace *vm, const struct vm_code *c)
 {

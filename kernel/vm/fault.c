@@ -134,7 +134,7 @@ vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 	return pte;
 }
 
-/* Maps a page of zeroes at va, which has none. */
+/* Maps a page of zeroes at va, where there is none. */
 static enum vm_fault
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
@@ -154,7 +154,7 @@ zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 	return VM_FAULT_SERVED;
 }
 
-/* The rights of a shared page when the program comes to it: it is seen when it writes first. */
+/* Rights of a shared page when a program first comes to it: its first write is to be noticed. */
 static unsigned
 shared_prot(const struct area *a, void *page, unsigned access)
 {
@@ -164,7 +164,7 @@ shared_prot(const struct area *a, void *page, unsigned access)
 	return a->prot;
 }
 
-/* Maps the file's page at va, which has none. */
+/* Maps the file's page at va, where there is none. */
 static enum vm_fault
 file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 {
@@ -192,7 +192,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	return shared || access != MMU_WRITE ? VM_FAULT_SERVED : do_wp_page(vm, pte, va, prot);
 }
 
-/* Makes the page at va, which has none. */
+/* Makes a page at va, where there is none. */
 static enum vm_fault
 vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 {
@@ -200,7 +200,7 @@ vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 				     : zero_fill(vm, va, access, a->prot);
 }
 
-/* Moves the start of an area that grows down to the page at va. NULL: there is none that may. */
+/* Moves the start of an area that grows down to the page at va. NULL: no area may. */
 static struct area *
 vm_grow_down(struct vmspace *vm, uint64_t va)
 {
@@ -331,7 +331,7 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	       VM_FAULT_SERVED;
 }
 
-/* The page at va, made if there is none, which nobody else has. */
+/* Gets the page at va for this space alone; makes it if there is none. */
 static int
 own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 {

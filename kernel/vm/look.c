@@ -140,7 +140,7 @@ vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	return done;
 }
 
-/* Copies from one page, whether it is there or not. False: nothing is mapped. */
+/* Copies from one page, whether it is in memory or not. False: nothing is mapped. */
 static bool
 peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
 {
@@ -153,7 +153,7 @@ peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	if (a == NULL)
 		return false;
 	if (pte != 0 && page_marked(phys_to_virt(arch_pte_pa(pte))))
-		pte = 0; /* what the program has there, without the probes' breakpoints */
+		pte = 0; /* what the program itself has there, without the probes' breakpoints */
 	if (pte == 0 && a->from.pager != NULL)
 		page = a->from.pager->page(a->from.object, area_index(a, va), false, &error);
 	if (pte != 0)

@@ -17,7 +17,7 @@ end_of(uint64_t start, uint64_t size)
 	return start + size < ARCH_USER_END ? start + size : ARCH_USER_END;
 }
 
-/* Where the first area of a file begins in a range; its end: nowhere. */
+/* Where the first area of a file in a range begins; if there is none, the end of the range. */
 static uint64_t
 first_file(const struct vmspace *vm, uint64_t start, uint64_t end)
 {
@@ -199,7 +199,7 @@ remap_move(struct vmspace *vm, const struct remap *r)
 	return (int64_t)r->to;
 }
 
-/* Moves it to where the caller wants it, whatever is there. */
+/* Moves the area to where the caller wants it, whatever is there. */
 static int64_t
 remap_to(struct vmspace *vm, struct remap *r)
 {

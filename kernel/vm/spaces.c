@@ -56,13 +56,13 @@ void
 vm_spaces_leave(struct vmspace *vm)
 {
 	mutex_lock(&spaces_lock);
-	while (vm->visits > 0) /* each ends soon: nobody else uses the space's lock any more */
+	while (vm->visits > 0) /* each visit ends soon: nobody else uses the space's lock then */
 		cond_wait(&visit_ended, &spaces_lock, "spaces", 0, DEADLINE_NEVER);
 	list_remove(&vm->all);
 	mutex_unlock(&spaces_lock);
 }
 
-/* The next space after the one whose visit ends, NULL: the first, begins a visit. */
+/* Begins a visit of the space after the one whose visit ends; NULL: of the first. */
 static struct vmspace *
 next_space(struct vmspace *last)
 {
@@ -82,7 +82,7 @@ next_space(struct vmspace *last)
 	return vm;
 }
 
-/* A copy of a space comes on the list after it, and so is seen with what f has left to it. */
+/* The copy of a space comes after it on the list, and so is visited, too. */
 void
 vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 {
@@ -212,7 +212,7 @@ vm_cut_object(const void *object, uint64_t size)
 	vm_spaces_each(cut_space, &c);
 }
 
-/* Where the area has a byte of its object, or the next one that it has. */
+/* The address of a byte of an object in the area, or of the next byte that the area has. */
 static uint64_t
 area_place(const struct area *a, uint64_t at)
 {
@@ -242,7 +242,7 @@ vm_drop_object(const void *object, uint64_t from, uint64_t to)
 	vm_spaces_each(cut_space, &c);
 }
 
-/* Only a page of the file, or a copy of it with breakpoints: a program's own stays. */
+/* Takes only a page of the file, or a copy of it with breakpoints: a program's own page stays. */
 static void
 punch_page(uint64_t *pte, uintptr_t va, void *arg)
 {

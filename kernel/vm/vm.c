@@ -14,7 +14,7 @@
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
-#define MMAP_LOW (ARCH_USER_END / 3) /* where Linux, too, looks for what finds no other room */
+#define MMAP_LOW (ARCH_USER_END / 3) /* Linux, too, looks here for what finds no other room */
 
 _Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END, "the vDSO is above the stack");
 
@@ -89,7 +89,7 @@ vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 	return a != NULL && a->start < end;
 }
 
-/* Is it some whole pages below the kernel's half? */
+/* Is the range some whole pages below the kernel's half? */
 static bool
 is_range(uint64_t start, uint64_t size)
 {
@@ -103,7 +103,7 @@ vm_good_range(uint64_t start, uint64_t size)
 	return is_range(start, size) && start >= VM_LOWEST;
 }
 
-/* An area that is in no space yet; NULL: there are too many, or no memory. */
+/* Makes an area that is in no space yet. NULL: there are too many, or no memory. */
 static struct area *
 vm_area_alloc(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	      const struct area_source *from)
@@ -264,7 +264,7 @@ vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(page);
 }
 
-/* Would the two, of which b is the next one after a, be the same as one? */
+/* Would the two areas, of which b comes right after a, be the same as one? */
 static bool
 areas_agree(const struct area *a, const struct area *b)
 {
@@ -346,7 +346,7 @@ vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end)
 	flush_drops(&d);
 }
 
-/* Splits at both places, or nowhere. The mutex held. 0 or -ENOMEM. */
+/* Splits areas at both places, or at none. The mutex held. 0 or -ENOMEM. */
 static int
 split_both(struct vmspace *vm, uint64_t start, uint64_t end)
 {
@@ -512,13 +512,13 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		vm_join_areas(vm, start, start + size);
 		return -ENOMEM;
 	}
-	vm_unmap_locked(vm, start, size); /* it has nothing to split, so it cannot fail */
+	vm_unmap_locked(vm, start, size); /* no area has to be split, so this cannot fail */
 	vm_area_put(vm, a);
 	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
 	return 0;
 }
 
-/* What Linux says of a place that a program cannot have, in its order. 0: it can have it. */
+/* Linux's error for a place that a program cannot have, checked in its order. 0: it can have it. */
 static int
 vm_check_place(uint64_t start, uint64_t size)
 {

@@ -51,7 +51,7 @@ struct vm_pager {
 
 /* An empty space, counted for ui with all it gets. NULL: out of memory, or the user's limit. */
 struct vmspace *vm_create(struct uidinfo *ui);
-/* Another reference to the space, for a process that shares it. */
+/* Adds a reference to the space, for a process that shares it. */
 struct vmspace *vm_ref(struct vmspace *vm);
 /*
  * Drops a reference. The last one frees every page and the space; then no CPU may use its page
@@ -60,17 +60,17 @@ struct vmspace *vm_ref(struct vmspace *vm);
 void vm_destroy(struct vmspace *vm);
 /* Keeps the struct, but not the memory, which goes with the last reference. Any context. */
 struct vmspace *vm_hold(struct vmspace *vm);
-/* A reference to a space that the caller holds. False: its memory has gone. Any context. */
+/* Adds a reference to a space that the caller holds. False: its memory has gone. Any context. */
 bool vm_enter(struct vmspace *vm);
 /* Ends a vm_hold(). Any context. */
 void vm_unhold(struct vmspace *vm);
-/* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
+/* Copies a space, counted for ui. Both share all pages until one writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
-/* The user to whom all of it is counted: who made it. */
+/* The user to whom all of the space is counted: the one who made it. */
 const struct uidinfo *vm_user(const struct vmspace *vm);
 /* From now on several threads may run on the space, or a debugger changes it while one does. */
 void vm_share(struct vmspace *vm);
-/* The current thread is its process's only one: from now on it is alone, if nobody else has it. */
+/* The current thread is its process's only one: the space is its own if nobody else has it. */
 void vm_unshare(struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
@@ -144,17 +144,17 @@ int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
  * first area that maps an object; what is before that is forgotten.
  */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
-/* What a copy of the space has of a range; and whether the range counts as locked. */
+/* What a copy of the space has of a range; and whether that counts as locked. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT, VM_LOCK, VM_LOCK_NOT };
 /* Sets one of these for a range. -ENOMEM if a part is not mapped; the rest is set. -ENOMEM, too, if
  * more would be locked than vm_limit_locks() said. -EINVAL for VM_WIPE if a part is of a file. */
 int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
-/* From now on no more bytes may be locked than these. */
+/* No more bytes of the space than these may be locked from now on. */
 void vm_limit_locks(struct vmspace *vm, uint64_t bytes);
-/* Counts all areas as locked, or none; those that come later, too, if `later`. -ENOMEM: they are
- * too many. */
+/* Counts all areas as locked, or none; and those that come later, if `later`. -ENOMEM: that is too
+ * much. */
 int vm_lock_all(struct vmspace *vm, bool now, bool later);
-/* From now on its pagers are told again of pages in the range that are written. */
+/* The pagers are told again of pages in the range that are written from now on. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
@@ -189,7 +189,7 @@ int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 typedef bool vm_code_patch_fn(const struct vmspace *vm, const void *object, uint64_t index,
 			      uint8_t *page);
 extern vm_code_patch_fn *vm_code_patch;
-/* Breakpoints of a page have changed: when this returns, each program has the new ones. */
+/* The breakpoints of a page have changed: when this returns, each program has the new ones. */
 void vm_code_reset(const void *object, uint64_t index);
 /*
  * Finds the object, and the offset in it, of the code at va. False if no breakpoints may stand
@@ -204,7 +204,7 @@ struct vm_code {
 	uint64_t near; /* not farther than 1 GiB from there */
 	uint32_t hash; /* pieces that differ should differ in it */
 	uint32_t size;
-	/* Writes the piece as it is at va, not all zeroes. False: it cannot be there. */
+	/* Writes the piece as it has to be at va, not all zeroes. False: it cannot be there. */
 	bool (*make)(const struct vm_code *c, uint64_t va, uint8_t *bytes);
 	const void *arg;
 };
@@ -235,19 +235,19 @@ struct vm_range {
 	unsigned prot;
 	bool shared, locked;
 	uint64_t offset; /* of what it maps */
-	void *object;    /* which is this, with a reference; NULL: new pages */
+	void *object;    /* the object that is mapped, with a reference; NULL: new pages */
 	const struct vm_pager *pager;
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
 struct vm_pages {
 	uint64_t resident; /* pages mapped; */
-	uint64_t shared;   /* of these, those that others have, too: a space, or a file's cache; */
+	uint64_t shared;   /* bytes of these that others have, too: a space, or a file's cache; */
 	uint64_t share;    /* bytes, when each page is divided among those who have it */
 };
 /* Counts the pages of an area. */
 void vm_range_pages(struct vmspace *vm, const struct vm_range *r, struct vm_pages *n);
-/* Unmaps that area, if it is still there and maps the same: else -ENOENT. Or -ENOMEM. */
+/* Unmaps that area, if it is still there and maps the same. 0; else -ENOENT, or -ENOMEM. */
 int vm_range_unmap(struct vmspace *vm, const struct vm_range *r);
 /*
  * Read and write memory of any space, where its program has the rights `access` (MMU_READ, …). For

@@ -13,16 +13,16 @@ struct area;
 
 struct vmspace {
 	uint32_t refs;  /* atomic: who uses the memory */
-	uint32_t holds; /* atomic: of the struct; all users together have one */
+	uint32_t holds; /* atomic: references to the struct; all users together have one */
 	/* Flushes go to all CPUs that run this space. So it is while several threads may run, or
 	 * vm_poke() has written to it. Only vm_unshare() clears this. */
 	bool shared;
 	bool has_shared_areas;
-	bool has_odd_areas; /* of which fork() does not copy the pages */
+	bool has_odd_areas; /* some areas' pages are not copied by fork() */
 	uint64_t root;      /* constant */
 	struct mutex lock;
 	struct area *areas;
-	struct area *gone; /* with pagers, by `left`: vm_unlock() lets go of what they map */
+	struct area *gone; /* areas with pagers, by `left`: vm_unlock() lets go of what they map */
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
 	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
@@ -36,7 +36,7 @@ struct vmspace {
 	struct uidinfo *ui;                      /* the user to whom the memory is counted */
 	struct list all;                         /* spaces.c */
 	unsigned visits;              /* spaces.c: it stays on the list until they have ended */
-	uint64_t code[VM_CODE_ROOMS]; /* where it has room for code; 0: nowhere */
+	uint64_t code[VM_CODE_ROOMS]; /* where the space has room for code; 0: nowhere */
 };
 
 /* A page less is mapped. */
@@ -60,20 +60,20 @@ struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigne
 void vm_join_areas(struct vmspace *vm, uint64_t start, uint64_t end);
 /* Makes the page tables for va. Counts them, and n pages more, for the user. */
 uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
-/* A copy of a page for the space, which is counted already. NULL: none is left for its user. */
+/* Copies a page for the space, which is counted already. NULL: the user has none left. */
 void *vm_copy_page(const struct vmspace *vm, const void *page);
 /* Can a program have this range? */
 bool vm_good_range(uint64_t start, uint64_t size);
 /* Is a part of it mapped? */
 bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
-/* Room for size bytes: at hint if that is free. 0: there is none. */
+/* Finds room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
-/* Room for size bytes, at or above from. 0: there is none. */
+/* Finds room for size bytes, at or above `from`. 0: there is none. */
 uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
 /* How many bytes of the range are mapped? And how many are locked? */
 uint64_t vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size);
 uint64_t vm_locked(const struct vmspace *vm, uint64_t start, uint64_t size);
-/* May the space have so many bytes more, and so many less? */
+/* May the space have `more` bytes more, while it loses `less`? */
 bool vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit);
 /* May so many bytes more be locked? */
 static inline bool
@@ -106,21 +106,21 @@ int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
 void vm_unlock(struct vmspace *vm);
 /* Takes all pages of the range out. The other CPUs flush once for many. */
 void vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end);
-/* No CPU uses an old entry of the page, or of any page, when it returns. */
+/* When this returns, no CPU uses an old entry of the page, or of any page. */
 void vm_flush_page(const struct vmspace *vm, uint64_t va);
 void vm_flush_all(const struct vmspace *vm);
-/* The space comes to the list of all, and leaves it. No space's lock held. */
+/* Puts the space on the list of all, and takes it off. No space's lock held. */
 void vm_spaces_join(struct vmspace *vm);
 void vm_spaces_leave(struct vmspace *vm);
 /*
- * Calls f for each space that is used, and was there when this began; its lock is held. No space's
- * lock held.
+ * Calls f for each space that is used, and was there when this began, with its lock held. No other
+ * space's lock held.
  */
 void vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg);
 /* Returns the page that is mapped in place of a file's page, whose reference this takes over.
  * NULL if there is no memory. */
 void *vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page);
-/* The page at va of an area has no breakpoints any more: it is the file's. False: no memory. */
+/* Takes the breakpoints off the page at va of an area: it is the file's. False: no memory. */
 bool vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va);
 /* May the page at va have other breakpoints than its area, which has changed, should have? */
 bool vm_code_stale(const struct vmspace *vm, uint64_t va, void *page);

@@ -21,7 +21,7 @@
 #include "ktr/image_read.h"
 #include "ktr/persist.h"
 
-#define SEGMENTS_MAX 256u /* a dump of gdb has one a CPU's ring, and a few more */
+#define SEGMENTS_MAX 256u /* a dump of gdb has a segment for each CPU's ring, and a few more */
 #define ID_MAX       20u
 _Static_assert(CORE_BUILD_ID == 2 * ID_MAX + 1, "in hexadecimal");
 
@@ -64,7 +64,7 @@ struct core {
 
 /* ---- files ---- */
 
-/* What kind of file it seems to be instead of the expected one. */
+/* Says what kind of file it seems to be instead of the expected one. */
 static const char *
 kind_of(int fd)
 {

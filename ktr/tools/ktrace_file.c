@@ -100,7 +100,7 @@ ktrace_is(const uint8_t *bytes, size_t n)
 static const struct ktr_decode_site *
 site_get(unsigned number, const struct kind *kind, const char *call)
 {
-	/* Of each machine: its calls have numbers of their own. */
+	/* Sites of each machine, whose system calls have numbers of their own. */
 	static struct ktr_decode_site
 	    *sites[sizeof(machines) / sizeof(machines[0])][SITE_CALL + 2 * CALLS];
 	struct ktr_decode_site **place = &sites[machine - machines][number], *s = *place;

@@ -6,9 +6,9 @@
 
 #include "ktr/decode.h"
 
-/** Do so many first bytes tell? A stream begins with a zero. */
+/** Are so many first bytes enough to tell the kind of file? A stream begins with a zero. */
 bool ktrace_decided(const uint8_t *bytes, size_t n);
-/** Are these the first bytes of such a file? */
+/** Are these the first bytes of a file of ktrace? */
 bool ktrace_is(const uint8_t *bytes, size_t n);
 
 /**

@@ -33,7 +33,7 @@
 #define DUMP_TEXT_MAX OUT_MADE /* bytes of an event's text, with the NUL */
 
 struct dump_filter {
-	uint64_t classes;   /* an event passes that has one of them; ~0: all */
+	uint64_t classes;   /* an event passes that has one of these classes; ~0: all */
 	uint64_t cpus;      /* bit N; CPUs from 64 on pass when all bits are set */
 	const char *thread; /* NULL: all; a number, or a glob over names */
 	const char *grep;   /* NULL: all; text, or a glob; at most DUMP_GREP_MAX characters */
@@ -87,14 +87,13 @@ struct dump_params {
 struct dump {
 	struct dump_options opts;
 	struct out out;
-	FILE
-	    *newest_first; /* where the rows go then, from a file of their own; NULL: they do not */
+	FILE *newest_first; /* where the rows go, a file of their own; NULL: they do not */
 	struct ktr_decoder_ops ops;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_export *export; /* of opts.format; NULL: none */
 	bool empty;                 /* what was asked for has nothing to show */
-	const char *no_calls; /* what is true of no call of opts.function; NULL: one is shown */
+	const char *no_calls; /* what is true if no call of opts.function is shown; NULL: one is */
 	const struct ktr_decode_header *header; /* the first; NULL: none yet */
 	uint64_t masks;   /* classes of the masks that the stream tells, together */
 	bool mask_told;   /* it tells one */
@@ -125,7 +124,7 @@ bool dump_match_text(const char *want, const char *text);
 /* True: text is needed to decide. */
 bool dump_match_needs_text(const struct dump_filter *f);
 
-/* ktrdump_diff.c: options of a diff. A percentage such as 5% or 0.25; false: it is none. */
+/* ktrdump_diff.c: options of a diff. Reads a percentage such as 5% or 0.25. False: it is none. */
 bool dump_parse_percent(const char *text, uint64_t *hundredths);
 void dump_diff_begin(struct dump_options *o);
 void dump_diff_input(struct dump_options *o, const char *name, bool is_core);
@@ -140,7 +139,7 @@ int dump_diff(const struct dump_options *o);
 /* ktrdump_armor.c */
 struct dump_armor {
 	bool inside;    /* between BEGIN and END */
-	char line[128]; /* what there is of it; the rest of a longer one is dropped */
+	char line[128]; /* the part of a line that is there; the rest of a longer one is dropped */
 	size_t len;
 };
 
@@ -177,7 +176,7 @@ int dump_input(struct dump *d);
 
 /* ktrdump_text.c */
 void dump_text_header(struct dump *d);
-/** text NULL: it has not been made yet. */
+/** Puts an event's text into the dump. text NULL: it has not been made yet. */
 void dump_text_event(struct dump *d, const struct ktr_decode_event *e, uint64_t index,
 		     const char *text);
 void dump_text_gap(struct dump *d, const struct ktr_decode_gap *g);

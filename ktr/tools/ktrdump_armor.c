@@ -25,7 +25,7 @@ digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The bytes of a line of base64; what is no digit ends it. */
+/* Decodes the bytes of a line of base64; the first character that is no digit ends it. */
 static size_t
 decode_line(const char *line, size_t len, uint8_t *out)
 {
@@ -71,7 +71,7 @@ dump_armor_decided(const uint8_t *bytes, size_t n)
 const uint8_t *
 dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n)
 {
-	/* A line that began in an earlier chunk gives its bytes here. */
+	/* The bytes of a line that began in an earlier chunk go here, too. */
 	static uint8_t out[DUMP_CHUNK + sizeof(a->line)];
 	size_t have = 0;
 

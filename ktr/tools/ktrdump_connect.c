@@ -16,7 +16,7 @@ dump_is_connection(const char *input)
 	return strncmp(input, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* Tries one address after the other. -1: errno is of the last. */
+/* Tries one address after the other. -1: errno says why the last one failed. */
 static int
 connect_any(const struct addrinfo *list)
 {

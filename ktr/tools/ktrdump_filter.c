@@ -59,7 +59,7 @@ dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name)
 	char *end;
 	if (f->thread == NULL)
 		return true;
-	/* Not 0: a number is decimal though it begins with a zero. */
+	/* Base 10, and not 0: a number is decimal even if it begins with a zero. */
 	int base = strncmp(f->thread, "0x", 2) == 0 ? 16 : 10;
 	unsigned long long wanted = strtoull(f->thread, &end, base);
 	if (f->thread[0] != '\0' && *end == '\0')

@@ -138,7 +138,7 @@ push(struct dump *d, const void *bytes, size_t n)
 	d->failed = true;
 }
 
-/* A file of ktrace, whose first n bytes have been read. It is read whole, since it is sorted. */
+/* Reads a file of ktrace, whose first n bytes have been read. Reads it whole, since it sorts it. */
 static int
 dump_ktrace(struct dump *d, int fd, const uint8_t *first, size_t n)
 {
@@ -217,7 +217,7 @@ open_input(struct dump *d)
 	return fd;
 }
 
-/* Prints what there is, before it waits for more of a connection. */
+/* Prints what there is, before the program waits for more of a connection. */
 static void
 show_before_wait(struct dump *d, int fd)
 {

@@ -212,7 +212,7 @@ option_flag(struct dump_options *o, int option)
 	return (size_t)option < sizeof(flags) / sizeof(flags[0]) ? flags[option] : NULL;
 }
 
-/* One option with a value that is not any word. Returns 0, or an exit status. */
+/* Takes an option with a value that is not any word. Returns 0, or an exit status. */
 static int
 option_value(struct dump_options *o, int option)
 {
@@ -303,7 +303,7 @@ take_report(struct dump_options *o, int argc, char **argv)
 	if (strcmp(argv[1], "diff") == 0)
 		dump_diff_begin(o);
 	o->reports = "";
-	/* A file's name has a point or a slash in it, or is that of a file. */
+	/* A word with a point or a slash, or one that is the name of a file, is a file. */
 	if (argc < 3 || strpbrk(argv[2], "-./") != NULL)
 		return 1;
 	o->reports = argv[2];

@@ -11,7 +11,7 @@
 #ifndef KTRDUMP_HOST
 #include <kestrel.h>
 
-/* Has this machine's kernel trace points of none of these classes? */
+/* Has this machine's kernel no trace points of any of these classes? */
 static bool
 not_compiled(uint64_t wanted)
 {

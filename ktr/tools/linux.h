@@ -33,8 +33,8 @@
 #define LINUX_COMM     16u /* bytes, with the NUL: TASK_COMM_LEN */
 
 struct linux_field {
-	const char *name;  /* in ftrace; NULL: it has no such field */
-	const char *lttng; /* in LTTng; NULL: it has no such field */
+	const char *name;  /* name in ftrace; NULL: it has no such field */
+	const char *lttng; /* name in LTTng; NULL: it has no such field */
 	enum ktr_field type;
 };
 
@@ -72,5 +72,5 @@ void linux_functions_print(FILE *f);
 
 /** A thread's id and name as Linux has them: idle threads are 0, "swapper/N". */
 uint32_t linux_tid(const struct activity_thread *t);
-/** buf holds LINUX_COMM bytes, and is padded with zeros. */
+/** Copies a thread's name to buf, LINUX_COMM bytes, padded with zeros. */
 void linux_comm(const struct activity_thread *t, char *buf);

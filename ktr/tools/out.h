@@ -92,7 +92,7 @@ out_blanks(struct out *o, size_t n)
 	o->used += n;
 }
 
-/** n characters, after blanks that make them at least `width`. */
+/** Writes n characters, after blanks that make them at least `width`. */
 static inline void
 out_right(struct out *o, const char *text, size_t n, size_t width)
 {
@@ -100,7 +100,7 @@ out_right(struct out *o, const char *text, size_t n, size_t width)
 	out_put(o, text, n);
 }
 
-/** Blanks until the line has so many characters. */
+/** Writes blanks until the line has so many characters. */
 static inline void
 out_pad(struct out *o, size_t column)
 {
@@ -108,7 +108,7 @@ out_pad(struct out *o, size_t column)
 		out_blanks(o, column - out_column(o));
 }
 
-/** A decimal number of at least so many characters. */
+/** Writes a decimal number of at least so many characters. */
 static inline void
 out_number(struct out *o, uint64_t v, size_t width)
 {
@@ -130,7 +130,7 @@ out_signed(struct out *o, int64_t v)
  * slow as the functions above.
  */
 __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
-/** Nanoseconds as seconds with nine digits after the point; at least so many characters. */
+/** Writes nanoseconds as seconds with nine digits after the point; at least so many characters. */
 void out_seconds(struct out *o, int64_t ns, size_t width);
 /**
  * Writes control characters as \n, \t or \x7f, because they would break the line or disturb the
@@ -142,5 +142,5 @@ void out_printable(struct out *o, const char *text, size_t n);
  * out_room().
  */
 void out_printable_made(struct out *o, size_t n);
-/** A string of JSON, in its quotes, or null; bytes that are no UTF-8 are U+FFFD. */
+/** Writes a string of JSON, in its quotes, or null; bytes that are no UTF-8 are U+FFFD. */
 void out_json(struct out *o, const char *text);

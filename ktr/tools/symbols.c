@@ -48,7 +48,7 @@ struct symbols {
 	void *memory;
 };
 
-/* Of n pairs in the order of their addresses, the index of the last at or below addr; -1: none. */
+/* The index of the last of n pairs, ordered by address, at or below addr; -1: none. */
 static long
 last_at_or_below(const void *pairs, uint32_t n, uint64_t addr)
 {
@@ -96,7 +96,7 @@ symbols_close(struct symbols *s)
 	free(s);
 }
 
-/* Takes over a table of size bytes. NULL: it is not one, and its memory is freed. */
+/* Takes over a table of size bytes. NULL: it is no such table, and its memory is freed. */
 static struct symbols *
 table_use(void *memory, size_t size)
 {

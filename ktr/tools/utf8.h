@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/** Length of the UTF-8 sequence at p, a text with its NUL; 0 when it is none. */
+/** Length of the UTF-8 sequence at p, a text with its NUL; 0: there is no such sequence. */
 static inline size_t
 utf8_length(const unsigned char *p)
 {

@@ -109,8 +109,8 @@ static void __attribute__((noreturn)) refuse(const char *why)
 	tool_usage(usage);
 }
 
-/* What FreeBSD's ktrace refuses: only one of -c and -C, only one of -p and -g, and none of these
- * with -C. */
+/* Refuses what FreeBSD's ktrace refuses: more than one of -c and -C, or of -p and -g, and any of
+ * these with -C. */
 static void
 check_option(const struct request *r, int c)
 {

@@ -13,7 +13,7 @@
 
 /* Value of a sysctl as text: its full length; what fits is stored, always with a NUL (len > 0). */
 ssize_t sysctl_get(const char *name, char *buf, size_t len);
-/* Likewise, however long it is, in memory that the caller frees; NULL with errno. */
+/* As sysctl_get(), of any length, in memory that the caller frees. NULL with errno. */
 char *sysctl_get_text(const char *name);
 /* A value that is one number. */
 int sysctl_get_u64(const char *name, uint64_t *value);

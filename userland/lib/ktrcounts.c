@@ -46,8 +46,8 @@ ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before)
 		uint64_t events = now[n].recorded - old->recorded;
 		uint64_t gone = now[n].lost > old->lost ? now[n].lost - old->lost : 0;
 
-		/* Without a file the older ones are overwritten first: those are no loss of ours.
-		 */
+		/* Without a file, the older events are overwritten first: those are no loss of
+		 * ours. */
 		if (file == 0 && events <= now[n].resident)
 			gone = 0;
 		else if (file == 0 && gone > events - now[n].resident)

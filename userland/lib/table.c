@@ -17,7 +17,7 @@ struct table {
 	bool text[COLUMNS_MAX]; /* not all words are numbers */
 };
 
-/* Cuts the line into the words of the columns; those that it lacks are "". */
+/* Cuts the line into the words of the columns; columns that it lacks are "". */
 static void
 row_split(const struct table *t, char *line, char **word)
 {
@@ -61,7 +61,7 @@ tool_say_width(size_t widest)
 {
 	struct winsize size;
 
-	/* Without job control it is a script that has the terminal. */
+	/* Without job control, a script has the terminal. */
 	if (getpgrp() == getpgid(getppid()) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ||
 	    size.ws_col == 0 || size.ws_col >= widest)
 		return;

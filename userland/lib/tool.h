@@ -17,7 +17,7 @@ void tool_usage(const char *usage) __attribute__((noreturn));
 uint64_t tool_number(const char *what, const char *text, uint64_t min, uint64_t max);
 /* Flushes stdout; when that or an earlier write failed: a message, 1. Else `status`. */
 int tool_finish(int status);
-/* Writes all of it, in as many calls as it takes: 0, or -1 with errno. */
+/* Writes all of buf, in as many calls as it takes. 0, or -1 with errno. */
 int write_all(int fd, const void *buf, size_t len);
 
 /*

@@ -20,7 +20,7 @@ enum virtio_control_event {
 	VIRTIO_CONSOLE_PORT_NAME,
 };
 
-/* As it is in a buffer. A name follows. */
+/* A control message, as it is in a buffer. A name follows. */
 struct virtio_control {
 	uint32_t port;
 	uint16_t event, value;

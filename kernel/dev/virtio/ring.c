@@ -44,7 +44,7 @@ void
 virtio_ring_listen(struct virtio_ring *r, bool on)
 {
 	__atomic_store_n(&r->avail->flags, !on, __ATOMIC_RELAXED);
-	/* seq_cst: what it returned before is seen after this, or raises an interrupt */
+	/* seq_cst: what the device returned before this is seen, or raises an interrupt */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

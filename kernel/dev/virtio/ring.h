@@ -46,7 +46,7 @@ struct virtio_ring {
 	bool broken;
 };
 
-/* Describes buffer i: its physical address. writes: the device does. */
+/* Describes buffer i: its physical address. writes: the device writes to it. */
 void virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
 			  bool writes);
 /*

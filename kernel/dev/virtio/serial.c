@@ -129,7 +129,7 @@ send_control(uint32_t port, enum virtio_control_event event, uint16_t value)
 	virtio_notify(&serial.dev, CONTROL_TX);
 }
 
-/* The port's memory. False: there is none left. */
+/* Allocates the port's memory. False: there is none left. */
 static bool
 make_port_buffers(struct vport *p)
 {
@@ -280,7 +280,7 @@ vport_find_name(const char *name)
 	return NULL;
 }
 
-/* Tells the host whether somebody in the guest has it open. */
+/* Tells the host whether somebody in the guest has the port open. */
 static void
 tell_host(const struct vport *p, bool open)
 {
@@ -394,7 +394,7 @@ take_back(struct vport *p)
 	look_at_control();
 	closings = __atomic_load_n(&p->closings, __ATOMIC_ACQUIRE);
 	if (good && closings != p->tx_closings) {
-		good = take_buffers(p); /* it had returned them before it said so */
+		good = take_buffers(p); /* the device had returned the buffers before it said so */
 		end_batch(p);
 		p->tx_closings = closings;
 	} else if (good && out > 0 && p->tx_out == 0) {

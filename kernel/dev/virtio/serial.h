@@ -67,7 +67,7 @@ void vport_give(struct vport *p);
 
 /* Is somebody at the other end? Any context. */
 bool vport_is_open(const struct vport *p);
-/* One more, or one less, in the guest has opened the port. Thread context; its lock held. */
+/* The guest has one more, or one less, opener of the port. Thread context; its lock held. */
 void vport_opened(struct vport *p);
 void vport_closed(struct vport *p);
 

@@ -29,7 +29,7 @@ int dif_session_load(const void *image, size_t size, uint32_t *matched, const ch
 /* Fires BEGIN on this CPU, then switches the probes on. -EINVAL if there is no image, or this
  * was called before. */
 int dif_session_start(void);
-/* How it goes. A sign of life: without one for options.deadman_ns programs do not run any more. */
+/* The session's state. A sign of life: without one for options.deadman_ns, programs stop. */
 void dif_session_status(struct dif_status *s);
 /* What a CPU has counted. -EINVAL: no image, or no such CPU. */
 int dif_session_drops(struct dif_drops *drops);
@@ -60,5 +60,5 @@ void dif_tick(uint64_t pc, bool user);
 
 /* Takes bytes that have come from the line, and answers by dif_port_send(). */
 void dif_serve(const void *bytes, size_t n);
-/* For a line that is a console, too: false: the byte is not of a frame. */
+/* Takes a byte of a line that is a console, too. False: the byte is not of a frame. */
 bool dif_serve_byte(uint8_t byte);

@@ -28,7 +28,7 @@ struct serve_fields {
 	size_t left;
 	uint8_t *out;
 	size_t len, room;
-	bool bad; /* the request has too few, or too many */
+	bool bad; /* the request has too few fields, or too many */
 };
 
 static uint32_t
@@ -198,7 +198,7 @@ serve_drops(struct serve_fields *f)
 	return 0;
 }
 
-/* At offset 0 takes anew; else goes on with what was taken. */
+/* At offset 0 takes anew what is asked for; else goes on with what was taken. */
 static int
 serve_take(struct serve_fields *f)
 {

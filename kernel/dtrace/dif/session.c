@@ -201,7 +201,7 @@ dif_session_cpus(void)
 	return cpus;
 }
 
-/* One that is made at run time is not in the kernel's ELF, from which dtrace knows the others. */
+/* Does dtrace know the site, from the kernel's ELF? It knows none that was made at run time. */
 static bool
 session_knows(uint32_t id)
 {
@@ -372,7 +372,7 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 
 /* ---- on and off ---- */
 
-/* How long that is by the log's clock; of more than a year, a year. */
+/* A duration by the log's clock; more than a year counts as a year. */
 static uint64_t
 session_ticks(uint64_t ns)
 {

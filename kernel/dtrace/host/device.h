@@ -26,7 +26,7 @@ const struct dif_probe *device_probe(uint32_t id);
 bool device_wants(uint32_t probe);
 /* Does -x cpu=N name it, or nothing? */
 bool device_traces(unsigned cpu);
-/* Runs them, unless the tracing has ended; dif_host says who fires. False: it has ended. */
+/* Runs the clauses at a probe. False: the tracing has ended. dif_host says who fires. */
 bool device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f);
 /* Is half of a CPU's room for records or aggregations used? It is time to read them. */
 bool device_is_full(unsigned cpu);

@@ -21,7 +21,7 @@ struct dif_host_area { /* memory that a program may read; address: what it has t
 
 extern _Thread_local struct dif_host {
 	struct dif_host_area kernel, user;
-	uint64_t time, step;        /* step: by which the time goes on when a program reads it */
+	uint64_t time, step;        /* step: by how much the time goes on when a program reads it */
 	uint64_t thread, curthread; /* thread: what tells threads apart; its low half is the tid */
 	uint64_t builtin[DIF_B_COUNT]; /* of the others */
 	uint64_t stack[DIF_HOST_STACK], ustack[DIF_HOST_STACK], pid;

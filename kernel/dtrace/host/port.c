@@ -28,7 +28,7 @@ dif_port_free_all(void *const *p, unsigned n)
 		free(p[i]);
 }
 
-/* Where these bytes are; NULL: not within the area. */
+/* Where these bytes of the area are; NULL: not within it. */
 static uint8_t *
 find(const struct dif_host_area *a, uint64_t addr, size_t n)
 {

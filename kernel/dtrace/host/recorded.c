@@ -40,7 +40,7 @@ struct known {
 	uint32_t pid;   /* 0: none */
 	uint32_t maker; /* the thread that made it; 0: not known */
 	bool calls;     /* it makes system calls */
-	uint32_t lives; /* how often events were lost that may have been about it */
+	uint32_t lives; /* how often events were lost that may have been about the thread */
 	/*
 	 * The name that a thread had. An event has the name at the time at which it was written,
 	 * which may be that of a later program. So this keeps the name that was told last, NULL if
@@ -66,7 +66,7 @@ static struct {
 	uint64_t first_ns, last_ns; /* from recorded_limit() on: of the stretch */
 	uint64_t until_ns;
 	bool any, lossy;
-	uint32_t lives; /* losses that were not there at the first reading: about any thread */
+	uint32_t lives; /* losses that the first reading did not have: about any thread */
 	uint32_t lost;  /* the probe ktr:::lost */
 	bool (*drain)(void);
 	bool ended;
@@ -360,7 +360,7 @@ done(void *arg, bool complete, char *why, size_t size)
 	return true;
 }
 
-/* There is something of that CPU. False: too many, and why says so. */
+/* Notes that there are events of that CPU. False: it is too high, and why says so. */
 static bool
 count_cpu(uint32_t cpu, const char *what, char *why, size_t size)
 {

@@ -20,7 +20,7 @@
 #include "userland/bin/dtrace/run/run.h"
 
 #define AGAIN_MS 1000 /* until a request is sent again, if nothing comes */
-#define NOISE_MS 5000 /* the same, whatever comes: time for the longest answer at 9,600 baud */
+#define NOISE_MS 5000 /* as AGAIN_MS, whatever comes: time for the longest answer at 9,600 baud */
 #define TRIES    20u
 
 static const char *name;         /* of the line */
@@ -58,7 +58,7 @@ remote_fail(const char *format, ...)
 
 /* ---- frames ---- */
 
-/* Is it the answer to this request? Whatever else comes is not for us, or is damaged. */
+/* Is the frame the answer to this request? All others are not for us, or are damaged. */
 static bool
 take_frame(const uint8_t *raw, size_t raw_len, enum dif_line_what what)
 {
@@ -98,7 +98,7 @@ await(enum dif_line_what what)
 	return found;
 }
 
-/* Asks, with n bytes of fields. The result, 0 or more; or -errno, and data is a sentence. */
+/* Sends a request with n bytes of fields. The result; or -errno, and data is a sentence. */
 static int
 ask(enum dif_line_what what, const void *fields, size_t n)
 {

@@ -121,7 +121,7 @@ resolve_site(struct ktr_site *site, struct ktr_sdt *sdt)
 	}
 }
 
-/* The id of a trace point is its number, after the engine's own: so each is added, probe or not. */
+/* A trace point's id is its number, after the engine's own: so each one is added, probe or not. */
 static void
 add_site(struct ktr_site *site, uint32_t *sum)
 {
@@ -243,7 +243,7 @@ tell_last_line(FILE *said)
 		warnx("%s", last);
 }
 
-/* Runs pahole, which writes the types of C: of C++ it gives up. False: it could not. */
+/* Runs pahole, which writes the types of C, and gives up at those of C++. False: it failed. */
 static bool
 run_pahole(const char *to)
 {

@@ -14,7 +14,7 @@ has_end(const void *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* The field's data are in the record's `size` bytes. A string's may end with its NUL. */
+/* Are the field's data in the record's `size` bytes? A string's may end with its NUL. */
 static bool
 is_field(const struct rec_action *a, const struct rec_field *f, const uint8_t *data, size_t size)
 {
@@ -47,7 +47,7 @@ unsound_record(const struct dif *d, const struct dif_record *r)
 		if (a->flag > size)
 			return "a record shorter than the program makes it";
 		if (a->flag > 0 && data[a->flag - 1] == 0)
-			continue; /* not done: its bytes are those of an earlier record */
+			continue; /* not done: these bytes are an earlier record's */
 		for (uint32_t n = a->first; n < a->first + a->count; n++)
 			if (!is_field(a, &view.fields[n], data, size))
 				return "a record that ends within a value";
@@ -72,7 +72,7 @@ remote_unsound_records(const struct dif *d, const uint8_t *p, size_t size)
 	return unsound;
 }
 
-/* Words that a key takes; 0: it is none. */
+/* The words that a key takes; 0: the key is not valid. */
 static size_t
 key_words(const struct rec_field *f, const uint64_t *key, size_t left)
 {

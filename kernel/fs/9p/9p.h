@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define P9_HDRSZ    7
-#define P9_IOHDRSZ  23 /* of a write; that of its reply and of a read's is less */
+#define P9_IOHDRSZ  23 /* bytes around the data of a write; its reply, and a read's, have fewer */
 #define P9_MSIZE    65536
 #define P9_NOTAG    0xffffu
 #define P9_NOFID    0xffffffffu

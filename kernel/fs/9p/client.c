@@ -13,7 +13,7 @@
 
 #define SMALL   1024 /* bytes of a message without a path or data */
 #define PATHS   8192
-#define KILL_NS 50000000 /* who was woken by a signal asks so often whether one ends it */
+#define KILL_NS 50000000 /* a thread woken by a signal looks so often whether one ends it */
 
 static struct p9_trans_module *trans; /* constant after boot */
 
@@ -301,7 +301,7 @@ p9_fid_get(struct p9_fid *fid)
 	return fid;
 }
 
-/* Frees a fid; the host does not have it. */
+/* Frees a fid that the host does not have. */
 static void
 p9_fid_destroy(struct p9_fid *fid)
 {
@@ -317,7 +317,7 @@ p9_fid_put(struct p9_fid *fid)
 	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	if (p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid) == -ENOMEM)
-		kfree(fid); /* the host still has it: nobody gets its number */
+		kfree(fid); /* the host still has the fid: nobody gets its number */
 	else
 		p9_fid_destroy(fid);
 }

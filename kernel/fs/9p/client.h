@@ -48,7 +48,7 @@ struct p9_fid {
 	uint32_t refs; /* atomic */
 };
 
-/* From the first mount on it is used. Boot. */
+/* This transport is used by mounts from now on. Boot. */
 void v9fs_register_trans(struct p9_trans_module *trans);
 /* The host has answered a request. Lock held; any context but NMI. */
 void p9_client_cb(struct p9_req_t *req, uint32_t length);
@@ -63,9 +63,9 @@ struct p9_req_t *p9_req_alloc(uint32_t tsize, uint32_t rsize);
 void p9_req_free(struct p9_req_t *req);
 
 struct p9_fid *p9_fid_get(struct p9_fid *fid);
-/* The last one makes the host forget it. NULL is allowed. */
+/* Drops a reference; the last one makes the host forget the fid. NULL is allowed. */
 void p9_fid_put(struct p9_fid *fid);
-/* The fid; or, if there is an error, NULL, and it is put. */
+/* Returns the fid; if there is an error, drops it and returns NULL. */
 static inline struct p9_fid *
 p9_fid_unless(int error, struct p9_fid *fid)
 {
@@ -79,7 +79,7 @@ p9_fid_unless(int error, struct p9_fid *fid)
 struct p9_fid *p9_client_attach(struct p9_client *c, struct p9_qid *qid, int *err);
 /* A new fid of a name in a directory; NULL: of the same file. */
 struct p9_fid *p9_client_walk(struct p9_fid *dir, const char *name, int *err);
-/* flags: O_RDONLY, O_WRONLY or O_RDWR. *qid: of what it has opened. */
+/* Opens a fid. flags: O_RDONLY, O_WRONLY or O_RDWR. *qid: the host's, of what was opened. */
 int p9_client_open(struct p9_fid *fid, unsigned flags, struct p9_qid *qid);
 /* Makes a file in a directory, of which the fid then is, open for reading and writing. */
 int p9_client_create_dotl(struct p9_fid *fid, const char *name, uint32_t mode, uint32_t gid);

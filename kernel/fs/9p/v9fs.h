@@ -27,7 +27,7 @@ struct v9fs_session_info {
 	struct p9_client *clnt;
 	struct spinlock lock;
 	struct v9fs_inode *bucket[V9FS_BUCKETS];
-	uint32_t nodes; /* the last one that goes ends the session */
+	uint32_t nodes; /* in the table; the session ends with the last one */
 	bool read_only; /* atomic */
 	uint64_t clock; /* atomic: counts questions to the host, and changes that are made here */
 	uint64_t asked; /* `clock` when the last look-up asked the host. vfs_lock */
@@ -40,7 +40,7 @@ struct v9fs_inode {
 	bool hashed;
 	struct p9_fid *fid;        /* the newest by which it was found */
 	struct p9_fid *reader;     /* open for reading, for mapped pages and listings; or NULL */
-	struct p9_fid *created;    /* open for who has made it, and will open it; or NULL */
+	struct p9_fid *created;    /* for the program that made the file, and opens it; or NULL */
 	struct p9_stat_dotl known; /* the host said last. vn->lock, and ses->lock */
 	bool stale;                /* its pages are of an older version. vn->lock */
 	uint64_t
@@ -59,7 +59,7 @@ v9fs_inode(const struct vnode *vn)
 /* The vnode of what a fid leads to, which this takes over, with a reference. NULL and *err. */
 struct vnode *v9fs_get_inode(struct v9fs_session_info *ses, struct p9_fid *fid,
 			     const struct p9_stat_dotl *st, int *err);
-/* Is the file that st is of the one that the vnode was made for? */
+/* Is the file that st describes the one that the vnode was made for? */
 bool v9fs_is_same(const struct vnode *vn, const struct p9_stat_dotl *st);
 /* The vnode gets what the host says of it. vn->lock held. */
 void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
@@ -84,9 +84,9 @@ struct p9_fid *v9fs_reader_get(struct v9fs_inode *node, int *err);
  */
 struct p9_fid *v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err);
 struct p9_fid *v9fs_fid_check(struct vnode *vn, int *err);
-/* From now on it is found by this fid, which is taken over. */
+/* The node is found by this fid from now on. Takes the fid over. */
 void v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid);
-/* Takes the fid that is open for who has made the file. NULL: there is none. */
+/* Takes the fid that is open for the program that made the file. NULL: there is none. */
 struct p9_fid *v9fs_created_take(struct v9fs_inode *node);
 
 /* ---- vfs_super.c ---- */

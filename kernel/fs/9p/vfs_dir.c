@@ -11,7 +11,7 @@
 #include "ktr/ktr.h"
 
 #define LIST_SIZE     4000 /* bytes of a listing at a time */
-#define LIST_TRIES    64   /* replies in a row without a name, after which it gives up */
+#define LIST_TRIES    64   /* replies in a row without a name, after which the listing ends */
 #define NAMES_FOR_ONE 2    /* when there are many: so many are forgotten for each that is new */
 
 /* Finds a name on the host. The fid, and what it leads to; NULL and *err. */
@@ -197,7 +197,7 @@ v9fs_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 	p9_fid_put(parent);
 	if (*err == 0)
 		fid = find_name(dir, name, &st, err);
-	/* The session is user 0's. Only the host knows whether it can give files away. */
+	/* The session is user 0's: the host says whether user 0 can give files away. */
 	if (fid != NULL && owner.uid != 0 && p9_client_setattr(fid, &owner) == 0)
 		p9_client_getattr_dotl(fid, &st);
 	if (fid != NULL)

@@ -135,7 +135,7 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 	if (f->flags & O_APPEND) {
 		struct p9_fid *from = v9fs_fid_get(node);
 
-		/* where it is now; a file without a name has nobody else who makes it longer */
+		/* where the end is now; nobody else makes a file longer that has no name */
 		if (p9_client_getattr_dotl(from, &st) == 0 && v9fs_is_same(vn, &st))
 			v9fs_stat2inode(vn, &st);
 		p9_fid_put(from);

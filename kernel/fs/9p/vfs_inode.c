@@ -344,7 +344,7 @@ v9fs_fill_vnode(struct vnode *vn, struct v9fs_inode *node, const struct p9_stat_
 		devfs_make_node(vn);
 }
 
-/* The vnode of a file, if it is in memory, with a reference. One that is about to go is not. */
+/* The vnode of a file, with a reference, if it is in memory, and not about to go. */
 static struct vnode *
 v9fs_find_node(struct v9fs_session_info *ses, const struct p9_stat_dotl *st)
 {

@@ -58,7 +58,7 @@ v9fs_mount(const char *source, bool read_only, int *err)
 	return root;
 }
 
-/* As vfs_type.option. What is there anyway may be said. */
+/* As vfs_type.option. Options that change nothing are accepted. */
 static bool
 v9fs_option(const char *word)
 {

@@ -41,7 +41,7 @@ vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 	return 0;
 }
 
-/* Who has not written the file's bytes, and changes them, takes its set-id bits. */
+/* A writer without CAP_FSETID takes the file's set-id bits: its bytes are not the owner's now. */
 static void
 filemap_disown(struct vnode *vn)
 {
@@ -72,7 +72,7 @@ vnode_limit_size(uint64_t was, uint64_t size, uint64_t max)
 	return size > max ? -EFBIG : 0;
 }
 
-/* Takes vn->lock, whatever it returns: may the file have so many bytes? */
+/* May the file have so many bytes? Takes vn->lock, and keeps it, whatever it returns. */
 static int
 resize_begin(struct vnode *vn, uint64_t size)
 {
@@ -229,7 +229,7 @@ write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 		done = before - u->resid;
 		*off += done;
 		grow_to(vn, done > 0 ? *off : 0);
-		/* all of it: a copy that failed may have changed more than it has moved */
+		/* all of the piece: a copy that failed may have changed more than it has moved */
 		pagecache_dirty(page, pagecache_sectors(in_page, piece));
 	}
 	page_unref(page);

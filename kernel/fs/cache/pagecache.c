@@ -49,7 +49,7 @@ tree_slot(const struct pagetree *t, uint64_t index)
 	return shift == 0 ? (void **)(uintptr_t)at : NULL;
 }
 
-/* Makes that place, of *spare if it lacks a node. NULL: one more is needed. */
+/* Finds the place of a page in the tree; uses *spare if a node lacks. NULL: a node is needed. */
 static void **
 tree_make_slot(struct pagetree *t, uint64_t index, void ***spare)
 {
@@ -236,7 +236,7 @@ pagecache_take(struct vnode *vn, uint64_t *index)
 
 /* ---- pages of disks ---- */
 
-/* Gives up one page that nobody uses. False: none of the first ones. */
+/* Gives up one page that nobody uses. False: there is none among the first ones. */
 static bool
 give_up_page(void)
 {
@@ -295,10 +295,10 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 	void *new = NULL;
 	int error;
 
-	/* Not all are tried: of a cache full of pages that programs map, none can be given up. */
+	/* Not all pages are tried: if programs map all of a full cache, none can be given up. */
 	for (unsigned i = 0; i < ADD_TRIES && cache_full(); i++)
 		give_up_page();
-	/* But when memory is short, all are tried: who writes is not asked again. */
+	/* But when memory is short, all are tried: the program that writes is not asked again. */
 	while (uidinfo_memory_short() && give_up_any())
 		;
 	/* A device's pages are needed to write those of files, and free memory so. */

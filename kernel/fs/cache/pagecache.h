@@ -60,7 +60,7 @@ uint8_t pagecache_sectors(size_t from, size_t size);
 void pagecache_dirty(void *page, uint8_t sectors);
 /* A program is about to write to a page through a map, and may do so until the map is clean. */
 void pagecache_dirty_map(void *page);
-/* What they hold is of no use: it is not written. */
+/* What these sectors hold is of no use: they are not written. */
 void pagecache_forget(struct vnode *vn, uint64_t index, uint8_t sectors);
 /* Takes all pages from a size on, which waits for those that are being read or written. */
 void pagecache_drop(struct vnode *vn, uint64_t from_index);
@@ -68,7 +68,7 @@ void pagecache_drop(struct vnode *vn, uint64_t from_index);
 /* Waits until a page, if it is there, is neither read nor written. */
 void pagecache_settle(const struct vnode *vn, uint64_t index);
 
-/* For writeback.c, pages_lock held: the first dirty page of a file, or of a device, or NULL. */
+/* For writeback.c: the first dirty page of a file, or of a device, or NULL. pages_lock held. */
 struct page *pagecache_first_dirty(bool device);
 /* The page is not dirty any more; it stays. */
 void pagecache_clean(struct page *p);
@@ -78,11 +78,11 @@ unsigned long pagecache_count_kept(void);
 
 /* ---- writeback.c: what is dirty is written ---- */
 
-/* Something is to be written in a while. Any context, a spin lock may be held. */
+/* Has the thread write in a while. Any context, a spin lock may be held. */
 void writeback_want(void);
-/* Writes what is dirty soon; file systems that have too many names forget those that are unused. */
+/* Has the thread write soon, and file systems that have too many names forget unused ones. */
 void writeback_hurry(void);
-/* Names are gone, or there may be too many: the thread frees some. False: there is no thread. */
+/* Has the thread free names that are gone, or too many. False: there is no thread. */
 bool writeback_trim(void);
 /*
  * Waits if too much is dirty; whoever writes a lot calls this. vfs_lock and locks of vnodes may be

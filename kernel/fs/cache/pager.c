@@ -49,7 +49,7 @@ pager_id(const void *object)
 	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
 }
 
-/* Without the vnode's lock, which a read holds that faults. */
+/* Takes no lock of the vnode, which a read that faults here may hold. */
 static void
 pager_written(void *object, void *page)
 {

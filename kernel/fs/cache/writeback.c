@@ -48,7 +48,7 @@
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
 #define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
 #define LOOK_NS    500000000ul  /* who waits for a pass looks so often whether he has to end */
-#define LOOKS_MAX  6            /* … and whether anything was written: memory is wanted */
+#define LOOKS_MAX  6            /* … and whether anything was written, if memory is wanted */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
 #define IO_ERRNO 0xfffu
@@ -84,7 +84,7 @@ writeback_collect(struct written *w, bool device, unsigned long *left)
 	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
 		void *page = page_address(p);
 
-		if (p->busy) { /* others read it; or it is one of w, dirty anew */
+		if (p->busy) { /* others read it; or it is one of those in w, dirty once more */
 			if (w->n > 0)
 				break;
 			sleep_on(page, &pages_lock, "page", 0, DEADLINE_NEVER);
@@ -153,7 +153,7 @@ let_go(struct written *w)
 	__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED);
 }
 
-/* The file has lost what was written to it; for lack of memory it is tried again. */
+/* What was written to the file is lost; for lack of memory it is tried again. */
 static void
 note_error(const struct page *p, int error)
 {

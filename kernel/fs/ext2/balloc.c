@@ -8,7 +8,7 @@ bit_is_set(const uint8_t *map, uint32_t bit)
 	return map[bit / 8] & 1u << bit % 8;
 }
 
-/* The first bit that is 0, from `from` to below n. n: none. */
+/* The first bit from `from` to below n that is 0; n: there is none. */
 static uint32_t
 find_zero(const uint8_t *map, uint32_t from, uint32_t n)
 {

@@ -87,9 +87,9 @@ struct ext2_fs {
 	bool large_file; /* one that needs EXT2_RO_LARGE_FILE was written */
 	uint32_t block_size, block_shift;
 	uint32_t blocks, inodes, reserved_blocks, first_data_block, first_ino;
-	uint32_t tables_end; /* of the superblock and the descriptors, which begin the device */
+	uint32_t tables_end; /* end of the superblock and the descriptors, which begin the device */
 	uint32_t groups, blocks_per_group, inodes_per_group, inode_size, table_blocks;
-	uint32_t pointers_shift; /* an indirect block has 1 << it pointers */
+	uint32_t pointers_shift; /* an indirect block has 1 << pointers_shift pointers */
 	uint32_t free_blocks, free_inodes;
 };
 
@@ -101,9 +101,9 @@ struct ext2_inode {
 	uint64_t size;
 	uint32_t sectors; /* of 512 bytes, those of indirect blocks, too */
 	uint32_t flags, block[EXT2_NBLOCKS], generation, file_acl;
-	uint32_t goal; /* where its next block should be; 0: anywhere */
+	uint32_t goal; /* where the file's next block should be; 0: anywhere */
 	uint32_t rdev;
-	/* Of a directory: the blocks in which a name was found, and one was added, last. */
+	/* A directory's blocks in which a name was last found, and last added. */
 	uint32_t found_at, room_at;
 	bool dirty; /* newer than on the disk */
 };
@@ -136,9 +136,9 @@ int ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t b
 		     const char **why);
 /* Counts what is free, and checks all group descriptors. */
 int ext2_count_free(struct ext2_fs *fs);
-/* Writes what changes of the superblock. mounted: for writing; then it is not clean. */
+/* Writes the superblock as it is now. mounted: for writing; then it says "not clean". */
 int ext2_write_super(struct ext2_fs *fs, bool mounted);
-/* Nothing is changed from now on. True: for the first time. */
+/* Nothing on the disk is changed from now on. True: this was the first call. */
 bool ext2_set_broken(struct ext2_fs *fs);
 /* Something is wrong, with a number: nothing is changed from now on. Returns -EUCLEAN. */
 int ext2_error(struct ext2_fs *fs, const char *what, uint64_t number);
@@ -160,7 +160,7 @@ ext2_good_block(const struct ext2_fs *fs, uint32_t block)
 int ext2_new_block(struct ext2_fs *fs, uint32_t goal, uint32_t *block);
 /* -EUCLEAN: it is not in use. */
 int ext2_free_block(struct ext2_fs *fs, uint32_t block);
-/* Is it in use? 1, 0 or -errno. */
+/* Is the block in use? 1, 0 or -errno. */
 int ext2_block_used(struct ext2_fs *fs, uint32_t block);
 /* A new inode's number, near that of its directory. */
 int ext2_new_inode(struct ext2_fs *fs, uint32_t near, bool dir, uint32_t *ino);

@@ -166,7 +166,7 @@ delete_nameless(struct ext2_mount *m)
 	return error;
 }
 
-/* Nothing is changed from now on, unless it is used. last: whoever uses it. */
+/* Makes the file system read-only, unless it is used; if `last`, even then. 0 or -errno. */
 static int
 ext2_freeze(struct ext2_mount *m, bool last)
 {
@@ -258,7 +258,7 @@ set_ending(struct ext2_mount *m, bool ending)
 	mutex_unlock(&m->lock);
 }
 
-/* From now on nothing is written to it, and it is clean. -EBUSY: it is used. Lock not held. */
+/* Ends writing to the file system, and marks it clean. -EBUSY: it is used. Lock not held. */
 static int
 make_clean(struct ext2_mount *m)
 {
@@ -275,7 +275,7 @@ make_clean(struct ext2_mount *m)
 	return error;
 }
 
-/* From now on it can be written to. Lock not held. */
+/* Begins writing to the file system. Lock not held. */
 static int
 make_writable(struct ext2_mount *m)
 {

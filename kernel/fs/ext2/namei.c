@@ -56,7 +56,7 @@ ext2_load(struct vnode *dir)
 
 	if (dir->parent == NULL)
 		return -ENOENT; /* it was removed */
-	do { /* again when a file is about to go, which may have to be written first */
+	do { /* once more when a file is about to go, which may have to be written first */
 		mutex_lock(&node->m->lock);
 		error = ext2_dir_walk(&node->m->fs, &node->i, load_name, &l);
 		mutex_unlock(&node->m->lock);
@@ -96,7 +96,7 @@ count_link(struct ext2_node *node, int step)
 	ext2_touch(node);
 }
 
-/* A directory in it is added or removed. */
+/* A directory was added to the directory, or removed from it. */
 static void
 count_subdir(struct ext2_node *dir, int step)
 {
@@ -271,7 +271,7 @@ is_full_of_dirs(const struct ext2_node *to, const struct ext2_node *vn,
 	       to->i.links >= EXT2_LINK_MAX;
 }
 
-/* What has that "..", if there is one, has come from one to another. */
+/* The directory whose ".." was found, if any, has moved from one directory to another. */
 static void
 move_dir(struct ext2_node *node, struct ext2_walk *up, struct ext2_node *from, struct ext2_node *to)
 {

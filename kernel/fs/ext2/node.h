@@ -30,11 +30,11 @@ struct ext2_mount {
 	/* ending: it is becoming read-only; a pass of writing that finds it unused sets
 	 * `frozen`, and the pass after that says on the disk that it is clean. */
 	bool ending, frozen;
-	uint32_t nodes; /* in the table: the last one that goes ends the mount */
+	uint32_t nodes; /* in the table: the mount ends with the last one */
 };
 
 struct ext2_node {
-	struct ext2_inode i;    /* of mode, owner, size and time, the vnode has the newer ones */
+	struct ext2_inode i;    /* the vnode has newer ones of mode, owner, size and time */
 	struct ext2_mount *m;   /* constant */
 	struct vnode *vn;       /* constant */
 	struct ext2_node *next; /* in its bucket */
@@ -60,7 +60,7 @@ bool ext2_is_crowded(const struct ext2_mount *m);
 void ext2_note_dirty(struct ext2_node *node);
 /* Writes a node that is dirty into the cache of its device. */
 int ext2_write_node(struct ext2_node *node);
-/* 0, or what it has lost. Lock not held. */
+/* 0, or the error by which the mount has lost something. Lock not held. */
 int ext2_mount_error(struct ext2_mount *m);
 /* The last vnode has gone. Lock not held. */
 void ext2_end_mount(struct ext2_mount *m);

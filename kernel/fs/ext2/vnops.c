@@ -14,7 +14,7 @@
 #include "ktr/ktr.h"
 
 #define WRITE_TRIES 4 /* to find memory for what a file that goes has to write */
-#define NODES_PART  2 /* there are fewer nodes than pages of memory, by this factor */
+#define NODES_PART  2 /* nodes are fewer than pages of memory, by this factor */
 #define PAGE_BLOCKS (PAGE_SIZE / EXT2_BLOCK_MIN)
 
 static struct ext2_node **
@@ -279,7 +279,7 @@ ext2_changed(struct vnode *vn, unsigned what)
 	bool refused;
 
 	mutex_lock(&node->m->lock);
-	/* It has become read-only since the VFS has asked: nobody writes what is dirty now. */
+	/* The file system has become read-only since the VFS asked: nobody writes what is dirty. */
 	refused = node->m->fs.read_only && what != VNODE_DATA;
 	if (refused) {
 		__atomic_store_n(&vn->mode, i->mode, __ATOMIC_RELAXED);

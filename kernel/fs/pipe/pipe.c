@@ -21,7 +21,7 @@
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
-#define READY_BITS 16 /* of POLL…, in pipe.ready; above them is `writes` */
+#define READY_BITS 16 /* bits of POLL… in pipe.ready; above them is `writes` */
 
 static const struct vnode_ops pipe_ops;
 
@@ -124,7 +124,7 @@ pipe_release(struct file *f)
 	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
-/* Waits for the other end of a FIFO, one that is opened from now on, if there is none. */
+/* Waits until the other end of a FIFO is open, or has been opened since. */
 static int
 fifo_await_other(struct file *f, struct pipe *p)
 {
@@ -136,7 +136,7 @@ fifo_await_other(struct file *f, struct pipe *p)
 	if (*others > 0)
 		return 0; /* perhaps the file itself */
 	if (f->flags & O_NONBLOCK) {
-		/* It has not lost a writer yet (pipe_poll). */
+		/* poll() does not say of this file that its writers have gone (pipe_poll). */
 		f->priv = (void *)(uintptr_t)(p->writes + 1);
 		return 0;
 	}

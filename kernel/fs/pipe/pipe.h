@@ -19,7 +19,7 @@ struct vnode_ops;
  */
 int pipe_create(int flags, struct file *end[2]);
 
-/* Of a pipe that has a name, made by mknod(): it has data while it is open. */
+/* A pipe that has a name, made by mknod(): it has data while it is open. */
 extern const struct vnode_ops fifo_ops;
 
 bool is_pipe(const struct file *f);

@@ -21,14 +21,14 @@ struct uio;
 struct vnode;
 
 struct pipe {
-	struct uidinfo *ui;  /* who pays for it: who made it, not the owner of a FIFO's name */
+	struct uidinfo *ui;  /* the user who made it pays for it, not the owner of a FIFO's name */
 	char *ring;          /* `size` bytes, */
 	size_t size;         /* a power of two */
 	uint64_t head, tail; /* total bytes written, read */
 	size_t kept;         /* bytes of room for splice() calls that go on */
 	bool taken;          /* the first bytes: pipe_take(); nobody else reads */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
-	uint64_t reads, writes;    /* how often a FIFO was opened for each */
+	uint64_t reads, writes;    /* how often a FIFO was opened for reading, and for writing */
 	uint64_t ready;            /* atomic: what poll() tells (pipe_publish_ready()) */
 	struct cond can_read, can_write;
 	struct poll_source news;

@@ -39,7 +39,7 @@ splice_get_file(uint64_t fd, bool write)
 	return f != NULL && (f->flags & O_ACCMODE) != (write ? O_RDONLY : O_WRONLY) ? f : NULL;
 }
 
-/* 0; -EBADF, -EFAULT, -EINVAL; -ESPIPE: an offset for what has none. */
+/* Describes an end. 0; -EBADF, -EFAULT, -EINVAL; -ESPIPE: an offset for a file without one. */
 static int
 end_open(struct end *e, uint64_t fd, uint64_t uoff, bool write)
 {
@@ -72,7 +72,7 @@ end_close(const struct end *e, int64_t r)
 	return r;
 }
 
-/* What is copied within a file ends where it ends now; and it does not overlap. 0 or -EINVAL. */
+/* A copy within a file ends where the file ends now, and must not overlap. 0 or -EINVAL. */
 static int
 cut_within_file(const struct end *in, const struct end *out, size_t *len)
 {
@@ -142,7 +142,7 @@ page_to_file(struct end *in, struct end *out, char *page, size_t want, bool nowa
 	return w;
 }
 
-/* Moves bytes through a page. nowait: it does not wait for a pipe. */
+/* Moves bytes through a page. nowait: without waiting for a pipe. */
 static int64_t
 through_page(struct end *in, struct end *out, size_t len, bool nowait)
 {
@@ -169,7 +169,7 @@ through_page(struct end *in, struct end *out, size_t len, bool nowait)
 	return done > 0 ? (int64_t)done : n;
 }
 
-/* The bytes of a pipe, into `end`: as many as it takes without waiting. */
+/* Moves bytes of a pipe into `end`: as many as it takes without waiting. */
 static int64_t
 splice_sink(void *end, struct uio *u)
 {
@@ -177,7 +177,7 @@ splice_sink(void *end, struct uio *u)
 	return end_write(end, u);
 }
 
-/* From a pipe to another end, as pipe_give(). */
+/* Moves bytes from a pipe to another end, as pipe_give() does. */
 static int64_t
 splice_give(const struct end *in, struct end *out, size_t len, bool nowait, bool take)
 {

@@ -37,7 +37,7 @@ struct epoll {
 	uint64_t round;
 	bool ready;
 	uint32_t news;
-	uint32_t more;   /* to be added to these: the sum never falls, and a change is news, too */
+	uint32_t more;   /* added to these: so the sum never falls, and a change is news, too */
 	unsigned levels; /* in the round of a check: how many sets are in each other */
 };
 
@@ -48,17 +48,17 @@ struct item {
 	struct file *file;
 	struct uidinfo *ui; /* to whom it is counted */
 	int fd;
-	uint32_t events; /* 0: one was told, and it is EPOLLONESHOT */
+	uint32_t events; /* 0: an event of an EPOLLONESHOT item was told */
 	uint64_t data;
-	uint64_t number; /* of all items, in the order in which they were made */
+	uint64_t number; /* number of the item, in the order in which all were made */
 	bool fresh;      /* nothing was told since epoll_ctl() */
-	uint32_t news;   /* when it was last looked at: a count that grows with each event */
+	uint32_t news;   /* the file's count of events, when the item was last looked at */
 	uint32_t seen;   /* with EPOLLET: those that have been told */
 };
 
 static struct mutex epoll_lock = MUTEX_INIT("epoll");
 static uint64_t items_made;
-static uint64_t round; /* of looking: in each, every set is looked at once at most */
+static uint64_t round; /* a round of looking, in which every set is looked at once at most */
 
 static const struct vnode_ops epoll_ops;
 

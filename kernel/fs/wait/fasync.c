@@ -45,7 +45,7 @@ static struct list waiting = LIST_INIT(waiting);
 static void send_all(void *arg);
 static struct callout sender = {.fn = send_all, .cpu = -1};
 
-/* The first file that waits, which does not any more. False: there is none. */
+/* Takes the first file of those that wait. False: there is none. */
 static bool
 take_due(struct fasync *taken)
 {
@@ -140,7 +140,7 @@ fasync_of(struct file *f)
 	return a;
 }
 
-/* Puts it into the list of its source, or takes it out. fasync_lock held. */
+/* Puts a file into the list of its source, or takes it out. fasync_lock held. */
 static void
 fasync_switch(struct fasync *a, bool on)
 {
@@ -161,7 +161,7 @@ fasync_switch(struct fasync *a, bool on)
 	__atomic_store_n(at, on ? a : a->next, __ATOMIC_SEQ_CST);
 }
 
-/* As in Linux, signalfd, pidfd and their like cannot: their news may be others', too. */
+/* As in Linux, signalfd, pidfd and their like cannot: their events may be others', too. */
 static bool
 fasync_can(const struct file *f)
 {
@@ -188,7 +188,7 @@ fasync_set(struct file *f, int fd, bool on)
 	else
 		__atomic_fetch_and(&f->flags, ~O_ASYNC, __ATOMIC_RELAXED);
 	spin_unlock(&fasync_lock);
-	/* A CPU that sends what it took before has its interrupts off. */
+	/* A CPU that still sends what it took before has its interrupts off. */
 	if (!on)
 		smp_call_all(NULL, NULL);
 	return 0;

@@ -24,7 +24,7 @@ struct poll_source {
  * than before. Any context but NMI.
  */
 void poll_notify(struct poll_source *s, unsigned events);
-/* From now on events are counted, or no longer, though nobody waits. */
+/* Events are counted from now on, though nobody waits; or no longer. */
 void poll_watch(bool on);
 /* What an open file is ready for: POLL…, with POLLRDNORM and POLLWRNORM. Thread context. */
 unsigned poll_ready(struct file *f);

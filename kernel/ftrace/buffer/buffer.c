@@ -68,7 +68,7 @@ buffer_forget(struct buffer *b)
 	b->rings++;
 }
 
-/* Goes on to the next entry that is there and no part of another one's data. */
+/* Goes on to the next entry that is there, and no part of another entry's data. */
 static void
 cursor_fetch(const struct ktr_log *log, unsigned cpu, struct buffer_cursor *c)
 {
@@ -191,7 +191,7 @@ tell_pollers(void *arg)
 	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
 }
 
-/* The snapshot stays as it is from now on, or no more. */
+/* Nobody changes the snapshot from now on, or somebody may again. */
 static void
 reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
 {
@@ -200,7 +200,7 @@ reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
 	t->holds = hold;
 }
 
-/* Who may write, too, holds the snapshot when the reading begins. */
+/* A reader who may also write holds the snapshot from the beginning of its reading. */
 static int
 reader_open(struct file *f, enum shows shows)
 {
@@ -275,7 +275,7 @@ next_line(struct trace_reader *t, bool head)
 	return more;
 }
 
-/* What is left of the line, or of the next one. 0: there are no more. t->lock held. */
+/* Gives what is left of the line, or the next one. 0: there are no more. t->lock held. */
 static size_t
 bytes_left(const struct vnode *vn, struct trace_reader *t)
 {
@@ -424,7 +424,7 @@ snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (error == 0)
 		error = tracefs_number(text, &command);
-	if (t != NULL && error == 0) { /* its own reading does not keep it from that */
+	if (t != NULL && error == 0) { /* the thread's own reading does not keep it from that */
 		mutex_lock(&t->lock);
 		reader_hold(vn, t, false);
 		mutex_unlock(&t->lock);

@@ -117,7 +117,7 @@ extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, tra
 extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
 #define MARK_MAX 1024u /* bytes of a text in trace_marker; the rest is cut, as in Linux */
-/* Where the text was written for which the event `print` fires; ftrace_lock. */
+/* Where the text of the event `print` that fires was written; ftrace_lock. */
 extern struct instance *marker_instance;
 
 /* ---- count.c ---- */
@@ -158,14 +158,14 @@ struct raw_data {
 	size_t size;
 };
 
-/* The last two of the seven parameters of a probe of SDT, which the log has as one text. */
+/* The last two of the seven parameters of a probe of SDT, which the log keeps as one text. */
 void raw_last(const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu, uint64_t seq,
 	      uint64_t v[2]);
 /* Makes the data of an entry, whose event is that of the site. */
 void raw_put(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e,
 	     const struct ktr_value *v, unsigned n);
 
-/* Fills a page with the reader's next events that have a format. False: there are none. Locks as of
+/* Fills a page with the reader's next events that have a format. False: none. Locks as
  * print_entry(). */
 bool raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r);
 /* Adds events/header_page and events/header_event. */
@@ -214,5 +214,5 @@ bool percent_is_reached(const struct vnode *vn, const struct buffer_reader *r);
 /* Stops the recording, and asks the thread to print the instance's entries, of one CPU or of
  * all. For hooks, between dump_use(1) and dump_use(-1). */
 void dump_ask(struct instance *i, unsigned cpu);
-/* One user more, or one less (-1). 0 or -ENOMEM. */
+/* Counts one user of dumps more, or one less (-1). 0 or -ENOMEM. */
 int dump_use(int more);

@@ -33,7 +33,7 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	if (error != 0)
 		return error;
 	irq = ktr_port_irq_save();
-	lifted = ktr_port_lift(); /* its words count, also of who reads trace_pipe */
+	lifted = ktr_port_lift(); /* the text counts, also if the thread reads trace_pipe */
 	if (!option_on(i, OPTION_MARKERS))
 		error = -EINVAL;
 	/* -EBADF is Linux's error while tracing is off. */

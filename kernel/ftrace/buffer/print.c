@@ -284,7 +284,7 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 		sbuf_printf(out, "(no site %u)", e->site);
 		return;
 	}
-	if (!event_is_call(site)) { /* these say what they are, as on Linux */
+	if (!event_is_call(site)) { /* calls say what they are, as on Linux */
 		event_name(site, name);
 		sbuf_printf(out, "%s: ", name);
 	}
@@ -405,7 +405,7 @@ print_prologue(struct sbuf *out, const struct buffer_reader *r, unsigned cpu,
 	}
 }
 
-/* The duration's column; ends: of a call that has ended. */
+/* Prints the duration's column; ends: the call has ended. */
 static void
 print_column(struct sbuf *out, const struct buffer_reader *r, bool ends, uint64_t ns)
 {

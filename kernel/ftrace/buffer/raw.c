@@ -34,7 +34,7 @@ static struct kind {
 } kinds[KINDS];
 
 static unsigned kinds_used;
-static bool kinds_change; /* some are of sites that are made at run time */
+static bool kinds_change; /* some kinds are of sites that are made at run time */
 
 /* Finds out what is known of a site's event. */
 static void

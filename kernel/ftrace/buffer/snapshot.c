@@ -25,7 +25,7 @@ copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 		b[n] = __atomic_load_n(&a[n], __ATOMIC_RELAXED);
 }
 
-/* From entry `least` on. Returns the number of the entry after the last; 0: there is no ring. */
+/* Copies entries from number `least` on. Returns the number after the last; 0: there is no ring. */
 static uint64_t
 copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 {

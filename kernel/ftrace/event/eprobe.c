@@ -85,7 +85,7 @@ eprobe_emit(struct program *p, const struct eprobe *e, unsigned fields)
 	program_emit(p, DIF_UPCALL, 0, FIELDS_AT - 1, 1 + fields, UPCALL_EPROBE);
 }
 
-/* to NULL: only checks that it can be. What is wrong with the filter is said. */
+/* to NULL: only checks whether it can be. Says what is wrong with the filter. */
 static int
 attach_at_event(const struct eprobe *e, const char *filter, unsigned fields,
 		struct dtrace_consumer **to)

@@ -54,9 +54,9 @@ struct program;
 /* The system of the event `print`, which text in trace_marker makes. The event has triggers in
  * the instance where the text was written. */
 #define EVENT_MARK "ftrace"
-/* The directory of a site's event. NULL: it is none. */
+/* The directory of a site's event. NULL: the site has no event. */
 const char *event_system(const struct ktr_site *site);
-/* Is it that directory? Who tests it and its name asks once: probes go at any time. */
+/* Is that the event's directory? Ask for it and the name in one call: probes go at any time. */
 bool event_is_in(const struct ktr_site *site, const char *system);
 /* Is the event the entry of one system call, or its return? Which number has the call? */
 bool event_is_call(const struct ktr_site *site);
@@ -95,7 +95,7 @@ unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct instance *i, const struct ktr_site *site);
-/* Does anybody have it on, or does any instance have triggers for it? Then it cannot be removed. */
+/* Has anybody the event on, or any instance triggers for it? Then it cannot be removed. */
 bool event_is_used(const struct ktr_site *site);
 /* Gives the instance an owner of events, if it has none. 0 or -EBUSY. After that, event_enable() of
  * an event with a program does not fail. */
@@ -109,7 +109,7 @@ void events_record(struct instance *i, const struct ktr_firing *f);
 /* Call this after the lists of threads or the option stacktrace have changed. 0; after -errno,
  * events are recorded as before the change. */
 int events_pids_changed(struct instance *i);
-/* Makes the log, or its program, record it. */
+/* Makes the log, or the event's program, record it. */
 int event_enable(struct instance *i, const struct ktr_site *site);
 extern const struct tracefs_file events_dir;
 void events_show_all(struct instance *i, uintptr_t arg, struct sbuf *out); /* available_events */
@@ -149,11 +149,11 @@ void event_filter_drop(const struct ktr_site *site);
 void event_filters_clean(void);
 /* Drops all of an instance. */
 void event_filters_stop(struct instance *i);
-/* Has the site another event now than the one of that name? */
+/* Has the site's event another name now? */
 bool event_is_gone(const struct ktr_site *site, const char *name);
 /* Prints the filter, or "none". */
 void event_filter_show(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
-/* Appends code of a filter, after which the program goes on if it is true. */
+/* Appends the code of a filter, after which the program goes on only if the filter is true. */
 int filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
 		       struct filter_error *error);
 /* Appends code, after which the program goes on if the word is not 0. */
@@ -265,12 +265,12 @@ bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct k
 struct eprobe;
 /* Fires an event probe, with those fields of its event. In hooks. */
 void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
-/* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
+/* Gives the event probe that was just made its program. 0; or -errno, and the probe is removed. */
 int eprobe_attach(void);
 /* As event_is_used(), but does not count event probes at the event. Nobody knows whether D uses
  * an event that has such probes. */
 bool eprobes_apart_used(const struct ktr_site *site);
-/* Takes their programs from those of kprobe_del(), which go. */
+/* Detaches the programs of the event probes that kprobe_del() is about to remove. */
 void eprobes_detach(const char *which);
 
 /* ---- synthetic.c ---- */
@@ -288,7 +288,7 @@ struct synthetic {
 	} fields[KTR_MAXARGS];
 };
 
-/* NULL: there is none. It stays until it is removed, which ftrace_lock prevents, and users do. */
+/* Finds an event, or returns NULL. ftrace_lock, and its users, keep it from being removed. */
 struct synthetic *synthetic_find(const char *name);
 /* Records the event, and runs its triggers, in a firing. Texts: their addresses. In hooks. */
 void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values);

@@ -25,7 +25,7 @@ struct event_filter {
 	uint32_t gate;                    /* atomic: 1: it is enabled */
 	unsigned users;                   /* triggers that switch it */
 	char *text;                       /* the filter; NULL: none */
-	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another one's */
+	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another event's */
 };
 
 static struct event_filter *
@@ -59,11 +59,11 @@ event_filter_soft(const struct instance *i, const struct ktr_site *site)
 	return e != NULL && e->users > 0;
 }
 
-/* If the code from `start` on is one comparison, makes a branch of it. False: it is more. */
+/* If the code from `start` on is one comparison, makes it a branch. False: it is not. */
 static bool
 event_filter_branch(struct program *p, unsigned start)
 {
-	/* What holds if the comparison does not; with registers a and b exchanged. */
+	/* The comparison that is true if this is not; the one with registers a and b exchanged. */
 	static const struct {
 		uint8_t compare, branch;
 	} ops[] = {{DIF_SEQ, DIF_JNE}, {DIF_SNE, DIF_JEQ},  {DIF_SLT, DIF_JLE},
@@ -143,7 +143,7 @@ event_filter_attach(struct event_filter *e, const char *text, bool for_users,
 	return program_finish(p, result, &e->site, 1, to);
 }
 
-/* Of each firing until now the old program ran; of each from now on `consumer` does. NULL: none. */
+/* Until now firings ran the old program; from now on they run that of `consumer`. NULL: none. */
 static void
 event_filter_run(struct event_filter *e, struct dtrace_consumer *consumer)
 {
@@ -259,7 +259,7 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 		return -ENOMEM;
 	bool wanted = on || users > 0;
 
-	/* From here on the event may be enabled, and then nothing may fail that comes after it. */
+	/* From here on the event may be enabled: nothing that comes after this may fail. */
 	if (on)
 		result = events_own(i);
 	if (result == 0 && (text != NULL || users > 0))
@@ -310,7 +310,7 @@ event_filter_set(struct instance *i, const struct ktr_site *site, const char *te
 	return result;
 }
 
-/* The bit of an event that may be removed, in i->was_on; *word: where. 0: of another. */
+/* The bit in i->was_on of an event that may be removed; *word: its word. 0: of another event. */
 static uint64_t
 was_on_bit(struct instance *i, const struct ktr_site *site, uint64_t **word)
 {
@@ -339,7 +339,7 @@ event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint
 
 	e = event_filter_find(i, site);
 	if (result != 0 && more < 0 && e != NULL)
-		e->users += (unsigned)more; /* its program keeps a gate that nobody switches */
+		e->users += (unsigned)more; /* the program keeps a gate that nobody switches */
 	if (result == 0 && more > 0)
 		event_note_on(i, site);
 	if (result == 0 && gate != NULL)

@@ -52,7 +52,7 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	return ktr_glob(s->event, name);
 }
 
-/* The site in the scope after that one; NULL begins, and ends. */
+/* The next site of the scope; NULL begins, and ends. */
 static const struct ktr_site *
 scope_next(const struct scope *s, const struct ktr_site *site)
 {
@@ -154,7 +154,7 @@ events_own(struct instance *i)
 	return 0;
 }
 
-/* Switches all events of a scope, or, with an error, none. -EINVAL: it has none. */
+/* Switches all events of a scope, or none after an error. -EINVAL: the scope has no events. */
 static int
 scope_switch(struct scope *s, bool on)
 {
@@ -471,7 +471,7 @@ event_fill(struct vnode *dir)
 static const struct tracefs_file all_enable =
     TRACEFS_TEXT("enable", 0640, all_show, all_store, NULL);
 
-/* Is it the directory of an event that is not there any more? */
+/* Is the directory that of an event that has gone? */
 static bool
 event_gone(const struct vnode *vn, const char *name)
 {
@@ -484,7 +484,7 @@ event_gone(const struct vnode *vn, const char *name)
 	return !event_is_in(site, (const char *)tracefs_arg(vn->parent)) || strcmp(now, name) != 0;
 }
 
-/* Is it a system whose events are made and removed? */
+/* Is this a system whose events are made and removed at run time? */
 static bool
 system_changes(const char *system)
 {
@@ -548,7 +548,7 @@ group_is_used(const char *group)
 	return false;
 }
 
-/* Is it the directory of a group that has no events any more? */
+/* Is the directory that of a group that has no events any more? */
 static bool
 group_gone(const struct vnode *vn, const char *name)
 {

@@ -10,7 +10,7 @@
 #include "ktr/word.h"
 
 #define TRUTH     1 /* registers */
-#define FIELD     2 /* and the next one: arguments of a subroutine */
+#define FIELD     2 /* this one and the next: arguments of a subroutine */
 #define VALUE     3
 #define DEPTH_MAX 16
 #define WORD_MAX  256 /* as in Linux: MAX_FILTER_STR_VAL */

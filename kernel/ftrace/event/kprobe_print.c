@@ -16,7 +16,7 @@ function_size(uintptr_t start)
 	size_t low = 0, high = 16;
 	uintptr_t offset;
 
-	/* The function has the byte at `low`, and not the one at `high`. */
+	/* The byte at `low` belongs to the function, and the one at `high` does not. */
 	while (ksym_lookup(start + high, &offset) != NULL && offset == high)
 		low = high, high *= 2;
 	while (high - low > 1) {
@@ -138,7 +138,7 @@ print_places(struct sbuf *out, const struct kprobe_info *k, const uint64_t v[2])
 	}
 }
 
-/* A text as Linux prints it: in ", but for what says why there is none. */
+/* A text as Linux prints it: in ", unless it says why there is none. */
 static void
 print_text(struct sbuf *out, uint64_t value, bool quoted)
 {

@@ -287,7 +287,7 @@ remove_probes(uintptr_t of, const char *which)
 			      ? kprobe_del(which, (enum kprobe_kind)kind, err, sizeof(err))
 			      : -ENOENT;
 
-		/* -EBUSY: D has switched one on since then */
+		/* -EBUSY: D has switched a probe on since then */
 		error = one == -EBUSY || error == -ENOENT ? one : error;
 	}
 	event_filters_clean();

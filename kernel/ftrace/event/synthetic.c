@@ -84,7 +84,7 @@ synthetic_fail(struct reading *r, const char *at, const char *message)
 	return false;
 }
 
-/* [] or [N] of an array of char. */
+/* Is the text the [] or [N] of an array of char? */
 static bool
 is_array(const char *text)
 {

@@ -124,7 +124,7 @@ trigger_find_same(const struct trigger *like)
 	return NULL;
 }
 
-/* Code that goes on only if the trigger would change something: like Linux, only this counts. */
+/* Appends code that goes on only if the trigger would change something, as in Linux. */
 static void
 emit_changes(struct program *p, const struct trigger *t)
 {
@@ -142,7 +142,7 @@ emit_changes(struct program *p, const struct trigger *t)
 	}
 }
 
-/* Code that counts, and goes on so often as the trigger's limit says. */
+/* Appends code that counts, and goes on as often as the trigger's limit says. */
 static void
 emit_limit(struct program *p, const struct trigger *t)
 {

@@ -32,7 +32,7 @@ struct trigger {
 	char text[];
 };
 
-/* NULL: no memory. Freed by the next one, if it is in no list. */
+/* Makes a trigger. NULL: no memory. The next call frees it, unless it is in a list by then. */
 struct trigger *trigger_make(struct instance *i, const char *text);
 void trigger_destroy(struct trigger *t);
 /* Reads COMMAND[:SYSTEM:EVENT][:COUNT]. If the trigger is to be removed, COUNT may be any
@@ -40,7 +40,7 @@ void trigger_destroy(struct trigger *t);
 int trigger_parse(struct trigger *t, char *text, bool remove);
 /* Ends the word at a character, and returns what comes after it, or NULL. */
 char *trigger_split(char *text, char at);
-/* Are they at the same place, and of one kind? Then only one of them may be there. At events,
+/* Are both at the same place, and of one kind? Then only one of them may be there. At events,
  * switching on and switching off are of one kind. */
 bool trigger_same(const struct trigger *a, const struct trigger *b);
 /* Adds a trigger, which is wholly described, or frees it. 0 or -errno. */
@@ -52,5 +52,5 @@ int trigger_attach(struct trigger *t, struct filter_error *error);
 void trigger_detach(struct trigger *t);
 /* How often it may still act. */
 uint64_t trigger_times_left(const struct trigger *t);
-/* Prints its line; function: its name, NULL: of an event. */
+/* Prints a trigger's line. function: the function's name; NULL: it is at an event. */
 void trigger_show_one(const struct trigger *t, const char *function, struct sbuf *out);

@@ -28,7 +28,7 @@ TRACER_SITE(user_stack, 1, "ftrace user stack: frames %s");
 void
 record_frames(struct instance *i, const uint64_t *pcs, unsigned n)
 {
-	/* So much ktrdump shows of a text: none is cut. */
+	/* ktrdump shows this much of a text: none is cut. */
 	char text[KTR_STRING_MAX - KTR_DATA_CUT_MAX + 1];
 	struct sbuf out;
 

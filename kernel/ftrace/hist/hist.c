@@ -57,7 +57,7 @@ hist_use_needed(const struct hist *h)
 	return 0;
 }
 
-/* Do others than `user` name its variables, or those of its hidden ones, which go with it? */
+/* Do others than `user` name the variables of h, or of its hidden histograms, which go with it? */
 static bool
 has_users(const struct hist *h, const struct hist *user)
 {
@@ -77,7 +77,7 @@ hist_is_used(const struct hist *h)
 	return has_users(h, h);
 }
 
-/* Another one that has the rows gives them to the next of its name. */
+/* Gives the rows, if h has them, to the next histogram of its name. */
 static void
 hand_over(struct hist *h)
 {
@@ -100,7 +100,7 @@ hand_over(struct hist *h)
 	}
 }
 
-/* Puts it and its hidden ones into the list, before it, or takes them off. */
+/* Puts a histogram into the list, with its hidden ones before it; or takes them off. */
 static void
 hist_enlist(struct hist *h, bool on)
 {
@@ -113,7 +113,7 @@ hist_enlist(struct hist *h, bool on)
 		list_remove(&h->link);
 }
 
-/* After a change of its triggers, or of those of its hidden histograms. 0 or -errno. */
+/* Makes the programs anew after a change of its triggers, or its hidden ones'. 0 or -errno. */
 static int
 update_triggers(const struct hist *h)
 {
@@ -189,7 +189,7 @@ print_columns(const struct hist *h, struct sbuf *out)
 	hist_print_values(h, out);
 }
 
-/* Is the same printed of them? False, too: there is no memory. */
+/* Would both be printed alike? False, too: there is no memory. */
 static bool
 prints_same(const struct hist *a, const struct hist *b,
 	    void (*print)(const struct hist *h, struct sbuf *out))
@@ -283,7 +283,7 @@ hist_add(struct hist *h, struct filter_error *error)
 	return result;
 }
 
-/* pause, continue, clear of one that is there. */
+/* Does pause, continue or clear to a histogram that is there. */
 static int
 hist_change(struct hist *h, const struct hist_commands *c)
 {

@@ -87,7 +87,7 @@ struct hist_variable {
 	struct hist *of;
 	unsigned index; /* … its number there */
 	uint32_t where; /* … bit N: that is how action N - 1 names it; bit 0: what is no action */
-	bool once;      /* … it is used up: an expression has read it */
+	bool once;      /* … the variable is used up: an expression has read it */
 };
 
 struct hist_action {
@@ -102,7 +102,7 @@ struct hist_action {
 	bool is_text[HIST_PARAMS]; /* SAVE: what they are */
 };
 
-/* The numbers that what it has got in a program. */
+/* The numbers of what a histogram has in a program. */
 struct hist_numbers {
 	unsigned agg; /* of its first aggregation */
 	unsigned own[HIST_NAMED];
@@ -136,7 +136,7 @@ struct hist {
 	struct hist_variable own[HIST_NAMED], others[HIST_NAMED];
 	struct hist_action actions[HIST_ACTIONS];
 	struct {
-		unsigned key; /* the key's number; or HIST_KEYS + the value's */
+		unsigned key; /* number of the key to sort by; or HIST_KEYS + the value's */
 		bool descending;
 	} sorts[HIST_SORTS];
 	unsigned nkeys, nvalues, nown, nothers, nactions, nsorts, size;
@@ -144,7 +144,7 @@ struct hist {
 	struct hist *hidden[HIST_HIDDEN];
 	unsigned nhidden;
 	bool no_hitcount, times, linked;
-	bool leaves; /* the program of all that is made comes without it */
+	bool leaves; /* it leaves: the next program of all is made without it */
 	struct hist_slice filter;
 	uint32_t gate;                    /* atomic: it is not paused */
 	struct dtrace_consumer *consumer; /* not linked */
@@ -165,7 +165,7 @@ struct hist_commands {
 
 struct hist_parser {
 	struct hist *h;
-	unsigned action; /* the number of the action that is read, + 1; 0: none is */
+	unsigned action; /* number of the action that is being read, + 1; 0: none is */
 	struct filter_error *error;
 	struct hist_commands *commands;
 	bool keys;                                  /* were given */
@@ -174,10 +174,10 @@ struct hist_parser {
 	struct hist_slice sort;
 };
 
-/* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
+/* Reads "hist:…" into *to. 0; or -errno, and what is wrong. */
 int hist_parse(struct instance *i, const struct ktr_site *site, const char *text, struct hist **to,
 	       struct hist_commands *commands, struct filter_error *error);
-/* Frees one that is in no list, what it has counted, and its hidden ones. */
+/* Frees a histogram that is in no list, what it has counted, and its hidden ones. */
 void hist_free(struct hist *h);
 /* Says what is wrong. Is false. */
 static inline bool
@@ -197,7 +197,7 @@ bool hist_slice_is(const struct hist *h, struct hist_slice s, const char *word);
 /* Are they the same text? */
 bool hist_slice_same(const struct hist *h, struct hist_slice s, const struct hist *other,
 		     struct hist_slice t);
-/* Copies it. False: there is no room for so many bytes with a NUL. */
+/* Copies a slice of text. False: there is no room for so many bytes with a NUL. */
 bool hist_slice_copy(const struct hist *h, struct hist_slice s, char *to, size_t room);
 /* Takes what comes before the separator, which is not within parentheses. False: no more. */
 bool hist_slice_next(const struct hist *h, struct hist_slice *rest, char separator,
@@ -218,7 +218,7 @@ bool hist_read_action(struct hist_parser *p, struct hist_slice s, struct hist_sl
 
 /* Names and types of the fields of the histogram's event. */
 bool hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field);
-/* The bits of kinds of a histogram's keys, as of aggregations; of the first n. */
+/* The bits of kinds of a histogram's keys, as aggregations have them; or of its first n keys. */
 uint64_t hist_key_kinds(const struct hist *h);
 uint64_t hist_kinds_of_first(const struct hist *h, unsigned n);
 /* Appends the code of a histogram whose variables have numbers. -errno: what is wrong. */
@@ -233,7 +233,7 @@ struct hist_emitter {
 	struct filter_error *error;
 };
 
-/* Code that leaves a field with its modifier in register d. Registers d to d + 2 change. */
+/* Appends code that leaves a field with its modifier in register d. Registers d to d + 2 change. */
 void hist_emit_field(struct program *p, unsigned d, const struct hist_field *f);
 
 /* ---- hist_expression.c ---- */
@@ -259,7 +259,7 @@ void hists_clean(struct instance *i);
 void hists_stop(struct instance *i);
 void hist_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 void hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
-/* A word of 1 or 0, which triggers switch: it counts. It goes with the histogram. */
+/* A word that triggers switch: while it is 1, the histogram counts. It goes with the histogram. */
 uint32_t *hist_gate(struct hist *h);
 /* Goes through an instance's histograms at a site, or at any (NULL): returns the one after h,
  * where NULL begins and ends. It stays while ftrace_lock is held. */
@@ -268,7 +268,7 @@ struct hist *hist_next(const struct instance *i, const struct ktr_site *site, co
 
 /* What found no memory in the engine. */
 uint64_t hist_drops(const struct hist *h);
-/* The value of one of its variables, by the keys of a row; NULL: it has none. */
+/* The value of a variable of h by the keys of a row. NULL: there is none. */
 uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *row);
 /* Adds what the engine's tables have to the rows. */
 void hist_take(struct hist *h);

@@ -15,7 +15,7 @@ struct reference {
 	char system[EVENT_NAME], event[EVENT_NAME];
 };
 
-/* False: it has one dot, or more than two, or is too long for an event. */
+/* Reads a reference. False: it has one dot, or more than two, or is too long for an event. */
 static bool
 read_reference(const struct hist *h, struct hist_slice s, struct reference *r)
 {
@@ -130,7 +130,7 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 	return true;
 }
 
-/* Takes note of a variable of another histogram; one of its own is there. */
+/* Takes note of a variable of another histogram. If h has one of its own, that counts. */
 static bool
 hist_refer(struct hist_parser *p, const struct reference *r, const char *missing)
 {
@@ -321,7 +321,7 @@ read_call(struct hist_parser *p, struct hist_action *a, struct hist_slice call)
 			 "Param count doesn't match synthetic event field count");
 }
 
-/* What is within the parentheses; False: they do not end. */
+/* Takes what is within the parentheses. False: they do not end. */
 static bool
 inside_of(const struct hist *h, struct hist_slice of, struct hist_slice *inside)
 {

@@ -17,7 +17,7 @@ hist_field_find(const struct ktr_site *site, const char *name, struct filter_fie
 	return filter_field(&event, name, field);
 }
 
-/* Register d becomes the power of two that it is not above: its exponent. */
+/* Makes register d the exponent of the smallest power of two that is not below it. */
 static void
 emit_log2(struct program *p, unsigned d)
 {
@@ -119,7 +119,7 @@ emit_flip(struct program *p, unsigned d, unsigned from)
 	program_emit(p, DIF_XOR, d, 1, from, 0);
 }
 
-/* Copies the text in register d, which its variable may lose. */
+/* Copies the text in register d, since its variable may go. */
 static void
 emit_copy(struct program *p, unsigned d)
 {
@@ -242,7 +242,7 @@ emit_save(struct hist_emitter *e, struct hist_action *a)
 	return true;
 }
 
-/* Where its action looks at one key, this looks at the value of the last snapshot. */
+/* Where an action looks at one key, a snapshot looks at the value of the last snapshot. */
 static void
 emit_snapshot(struct hist_emitter *e, const struct hist_action *a)
 {
@@ -309,7 +309,7 @@ emit_action(struct hist_emitter *e, struct hist_action *a)
 	return good;
 }
 
-/* The filter's place in the text is that of the error, too. */
+/* A place in the filter's text is that of the error, too. */
 static bool
 emit_filter(struct hist_emitter *e)
 {

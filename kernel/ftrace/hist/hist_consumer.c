@@ -60,7 +60,7 @@ struct taking {
 	struct dtrace_consumer *c;
 };
 
-/* The entries of one CPU; arg: struct taking. */
+/* Takes the entries of one CPU; arg: struct taking. */
 static void
 add_entries(const void *entries, size_t size, void *arg)
 {
@@ -95,7 +95,7 @@ hist_merge_rows(struct hist *h)
 
 	for (unsigned i = 0; i < h->nrows; i++)
 		stay += h->rows[i]->stays;
-	/* There may be more: those of a larger one whose name it has. */
+	/* There may be more rows: those of a larger histogram of the same name. */
 	room = stay < h->size ? h->size - stay : 0;
 	hist_sort(h, h->rows, h->nrows, hist_compare_keys);
 	for (unsigned i = 0, next; i < h->nrows; i = next) {
@@ -201,7 +201,7 @@ keys_size(const struct hist *h)
 	return size;
 }
 
-/* Room for so many entries as the histogram may have. */
+/* Gets room for as many entries as the histogram may have. */
 static void
 add_sizes(struct program *p, const struct hist *h)
 {
@@ -240,7 +240,7 @@ attach_alone(struct hist *h, struct filter_error *error)
 	return result;
 }
 
-/* The next one that has a part in the program of all. */
+/* The next histogram that has a part in the program of all. */
 static struct hist *
 next_linked(const struct instance *i, const struct hist *h)
 {

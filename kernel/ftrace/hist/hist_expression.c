@@ -46,7 +46,7 @@ hist_is_expression(const struct hist *h, struct hist_slice s)
 	return last_operator(h, s, &at) != '\0';
 }
 
-/* Code for a value that is in register `from`, or a constant. */
+/* Appends code for a value that is in register `from`, or for a constant. */
 static void
 hist_take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_operand *is)
 {
@@ -56,7 +56,7 @@ hist_take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct 
 		program_emit(e->p, DIF_OR, d, 0, from, 0);
 }
 
-/* A variable, or a field of another event, which is one, too. False: the atom is neither. */
+/* Reads a variable, or a field of another event, which is one, too. False: the atom is neither. */
 static bool
 hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
 	       bool once)
@@ -133,7 +133,7 @@ hist_fold(char op, uint64_t a, uint64_t b)
 	return op == '+' ? a + b : op == '-' ? a - b : op == '*' ? a * b : a / b;
 }
 
-/* d = d OP d + 1. What is divided by 0 is -1. */
+/* Appends d = d OP d + 1. What is divided by 0 is -1. */
 static void
 hist_emit_operator(struct program *p, char op, unsigned d)
 {

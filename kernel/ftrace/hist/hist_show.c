@@ -97,7 +97,7 @@ hist_compare_keys(const struct hist *h, const struct hist_row *a, const struct h
 	return compare_keys(h, a, b, UINT32_MAX);
 }
 
-/* By what the histogram is sorted, and then by the keys. */
+/* Compares two rows by what the histogram is sorted by, and then by the keys. */
 static int
 hist_compare_rows(const struct hist *h, const struct hist_row *a, const struct hist_row *b)
 {

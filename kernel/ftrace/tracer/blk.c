@@ -51,12 +51,12 @@ static const struct {
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 static const struct ktr_site *sites[ACTIONS];
 
-/* last: the error, the number of requests, or the sector of the device `from`. */
+/* last: the error, the number of requests, or the sector on the device `from`. */
 TRACER_SITE(blk_site, 6, "ftrace blk: action %lu dev %lu rwbs %s sector %lu count %lu last %ld");
 enum { ACTION, DEV, RWBS, SECTOR, COUNT, LAST };
 #define FROM_SHIFT 8 /* in ACTION */
 
-/* A disk, and what is traced of it. */
+/* A disk, and what of it is traced. */
 struct blk_trace {
 	struct blk_trace *next; /* constant after boot */
 	const struct gendisk *disk;
@@ -381,7 +381,7 @@ blk_removable_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	sbuf_puts(out, "0\n");
 }
 
-/* The number at the end of its name: a table may leave some out. */
+/* The number at the end of the name: a table of partitions may leave some out. */
 static void
 blk_partition_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {

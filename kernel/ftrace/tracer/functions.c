@@ -90,7 +90,7 @@ show_list(struct instance *i, uintptr_t arg, struct sbuf *out)
 	}
 }
 
-/* Notes a word about a module that is not there. False: it is none, or there are too many. */
+/* Notes a word about a module that is not there. False: it names none, or there are too many. */
 static bool
 functions_wait(struct functions *f, enum function_list list, const char *word)
 {
@@ -135,7 +135,7 @@ functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 	}
 }
 
-/* How many there are, and the pages that tell where; they are one group. */
+/* Shows how many functions there are, and the pages that tell where; they are one group. */
 void
 functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out)
 {

@@ -78,7 +78,7 @@ latency_counts(const struct latency *l)
 			   : l->ns > __atomic_load_n(&latency_longest_ns, __ATOMIC_RELAXED);
 }
 
-/* Keeps what was recorded from these entries on, if it is the longest so far. */
+/* Keeps the log from the latency's first entry on, if the latency is the longest so far. */
 static void
 latency_report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency *l)
 {
@@ -145,7 +145,7 @@ irqsoff_fire(const struct ktr_firing *f)
 
 /* ---- wakeup ---- */
 
-/* The waker, or who ran before; its priority; does the other one run now; that one. */
+/* The waker, or who ran before; its priority; does the woken one run now; the woken one. */
 static void
 record_switch(uint64_t tid, uint64_t prio, bool runs, const uint64_t to[3])
 {

@@ -149,7 +149,7 @@ osnoise_read(const struct noise *n, uint64_t *irqs, uint64_t *others)
 	return now;
 }
 
-/* Reads the clock for so long, and records what it found. */
+/* Reads the clock for that long, and records what it found. */
 static void
 osnoise_sample(const struct tracer_thread *me, struct noise *n, uint64_t runtime_ns)
 {
@@ -289,7 +289,7 @@ osnoise_print(struct sbuf *out, const struct ktr_entry *e)
 
 	if (ktr_site_get(e->site) != &osnoise_site)
 		return false;
-	/* in thousandths of a percent of it, what is left */
+	/* what is left, in thousandths of a percent */
 	share = runtime > noise ? (runtime - noise) * 10000000 / runtime : 0;
 	sbuf_printf(out, "%lu %10lu %3lu.%05lu %7lu %6lu %6u %6lu %6u %6lu", runtime, noise,
 		    share / 100000, share % 100000, e->args[2], e->args[3], 0u, e->args[4], 0u,

@@ -201,7 +201,7 @@ profile_variance(const struct funcprof *p)
 	/* Another CPU may have counted a time, and its square not yet. */
 	if (p->timed < 2 || square < times)
 		return 0;
-	/* Without a division of 128 bits, of which there is none in the kernel. */
+	/* Done without a division of 128 bits, which the kernel does not have. */
 	unsigned shift = 0;
 	while (rest >> shift > UINT64_MAX)
 		shift++;

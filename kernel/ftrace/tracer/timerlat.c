@@ -25,7 +25,7 @@ static struct wait {
 	struct callout callout;
 	uint64_t number, due_ns;
 	unsigned nframes;
-	uint64_t frames[FRAMES]; /* of what the timer interrupted, if that is wanted */
+	uint64_t frames[FRAMES]; /* return addresses of what the timer interrupted, if wanted */
 } waits[MAX_CPUS];
 
 static void

@@ -43,7 +43,7 @@ tracer_record_function(struct instance *i, const struct ktr_firing *f)
 						function_address(f->site)});
 }
 
-/* Is it the call that was the last one, too? Records, of others, how often that came again. */
+/* Is the call the same as the last one? If not, records how often that one was repeated. */
 static bool
 function_repeats(struct instance *i, const struct ktr_firing *f)
 {
@@ -240,7 +240,7 @@ tracer_take_own(struct instance *i, enum tracer t)
 	return tracer_is_latency(t) ? snapshot_alloc(i) : 0;
 }
 
-/* Takes what a tracer needs, which may fail, while another one is on. 0 or -errno. */
+/* Takes what a tracer needs, which may fail, while the current tracer is on. 0 or -errno. */
 static int
 tracer_take(struct instance *i, enum tracer t, unsigned *owner)
 {

@@ -107,7 +107,7 @@ enum function_list {
 struct functions {
 	uint64_t bits[FUNCTIONS_LISTS][65536 / 64]; /* atomic */
 	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
-	/* Of modules that are not there, as Linux keeps them: words of the first two lists. */
+	/* Words of the first two lists about modules that are not there, as Linux keeps them. */
 	char waiting[2][128];
 };
 
@@ -138,14 +138,14 @@ extern struct ktr_site latency_point, latency_switch;
 ktr_hook_fn irqsoff_fire, wakeup_fire;
 /* Nothing was kept yet. */
 void latency_start(void);
-/* Is one of them the current one? Does it want this site? */
+/* Is one of the latency tracers the current one? Does it want this site? */
 bool tracer_is_latency(enum tracer t);
 bool latency_is_on(const struct instance *i);
 /* Is its trace printed in their format? */
 bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
 extern uint64_t latency_longest_ns; /* atomic: tracing_max_latency */
-/* Is it the longest so far, or as long as tracing_thresh? Any context. */
+/* Is the latency the longest so far, or as long as tracing_thresh? Any context. */
 bool latency_counts(const struct latency *l);
 void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
 			uint64_t written);
@@ -161,7 +161,7 @@ ktr_hook_fn blk_fire;
 void blk_start(void);
 /* Is it one of the events that the tracer prints? Any context. */
 bool blk_wants(const struct ktr_site *site);
-/* The head of its trace, and what is before an event, with the option blk_classic. */
+/* Prints the head of the trace; and what is before an event, with the option blk_classic. */
 void blk_print_head(struct sbuf *out);
 /* Prints an event of the tracer. False: it is another one. */
 bool blk_print(struct sbuf *out, const struct instance *i, const struct ktr_entry *e, unsigned cpu);
@@ -189,7 +189,7 @@ struct tracer_threads {
 
 /* On the CPUs of a mask. 0 or -ENOMEM, and then there are none. ftrace_lock; it may sleep. */
 int tracer_threads_start(struct tracer_threads *all, uint64_t cpus);
-/* Wakes them, and waits until they have ended. ftrace_lock; it may sleep. */
+/* Wakes the threads, and waits until they have ended. ftrace_lock; may sleep. */
 void tracer_threads_stop(struct tracer_threads *all);
 /* Any context. */
 bool tracer_thread_runs(const struct tracer_thread *me);
@@ -215,7 +215,7 @@ enum osnoise_setting {
 	OSNOISE_PERIOD,
 	OSNOISE_RUNTIME,
 	OSNOISE_TIMERLAT_PERIOD,
-	OSNOISE_PRINT_STACK, /* a thread that is later: its interrupt's stack is recorded */
+	OSNOISE_PRINT_STACK, /* a thread later than this has its interrupt's stack recorded */
 	OSNOISE_STOP,        /* one noise, or a timer's interrupt, that is longer ends tracing */
 	OSNOISE_STOP_TOTAL,  /* … a period's noise, or the thread */
 	OSNOISE_SETTINGS
@@ -244,7 +244,7 @@ void osnoise_record(const struct ktr_site *site, const uint64_t args[KTR_MAXARGS
 uint64_t osnoise_setting_ns(enum osnoise_setting setting);
 bool osnoise_exceeds(enum osnoise_setting setting, uint64_t ns);
 
-/* What a thread of the tracer does: waits for its timer, and says how late both were. */
+/* What a thread of timerlat does: waits for its timer, and says how late both were. */
 void timerlat_run(struct tracer_thread *me);
 void timerlat_print_head(struct sbuf *out);
 bool timerlat_print(struct sbuf *out, const struct ktr_entry *e);

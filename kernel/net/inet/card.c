@@ -89,7 +89,7 @@ card_init(struct netif *netif)
 	return ERR_OK;
 }
 
-/* Reads ADDRESS/BITS and perhaps ,GATEWAY. False: it is something else. */
+/* Reads ADDRESS/BITS and perhaps ,GATEWAY. False: the text is something else. */
 static bool
 parse_address(const char *text, ip4_addr_t *ip, ip4_addr_t *mask, ip4_addr_t *gateway)
 {

@@ -39,7 +39,7 @@ static struct mutex inet_mutex = MUTEX_INIT("inet");
 const struct netif *inet_loopback;
 bool inet_delivering;
 static bool started, have_thread, idle;
-static bool (*card_poll)(void); /* takes what a card has received; NULL: there is none */
+static bool (*card_poll)(void); /* takes what a card has received; NULL: there is no card */
 static uint64_t used_until;     /* clock_ns() */
 static uint32_t ticks;
 
@@ -79,7 +79,7 @@ timers_needed(void)
 	return tcp_active_pcbs != NULL || tcp_tw_pcbs != NULL || clock_ns() < used_until;
 }
 
-/* New ones are at the head of the list. */
+/* Forgets the oldest connections: new ones are at the head of the list. */
 static void
 forget_closed(void)
 {
@@ -124,7 +124,7 @@ nothing_wanted(void *arg)
 	return __atomic_load_n(&wanted, __ATOMIC_SEQ_CST) == 0;
 }
 
-/* One turn: what a card has received, and the timers that are due. When the next one is. */
+/* Does a turn: what a card has received, and the timers that are due. Returns when the next is. */
 static uint64_t
 inet_turn(uint64_t due)
 {
@@ -182,7 +182,7 @@ inet_set_card(bool (*poll)(void))
 	timers_start();
 }
 
-/* lwIP calls it for each connection that begins. */
+/* lwIP calls this for each connection that begins. */
 void
 tcp_timer_needed(void)
 {
@@ -196,7 +196,7 @@ inet_used(void)
 	timers_start();
 }
 
-/* For the loopback's other addresses; ip4.c knows its first one itself (lwip/hooks.h). */
+/* Sends to the loopback's other addresses; ip4.c knows its first one itself (lwip/hooks.h). */
 static err_t
 loop_output(struct netif *netif, struct pbuf *p, const ip4_addr_t *to)
 {
@@ -213,8 +213,8 @@ inet_start(void)
 	lo = netif_get_by_index(1);
 	lo->output = loop_output;
 	inet_loopback = lo;
-	/* What never left the machine needs no checksum; ping and raw sockets see those of IP and
-	 * ICMP. */
+	/* Packets that never left the machine need no checksum; ping and raw sockets see those of
+	 * IP and ICMP. */
 	NETIF_SET_CHECKSUM_CTRL(lo, NETIF_CHECKSUM_GEN_IP | NETIF_CHECKSUM_CHECK_IP |
 					NETIF_CHECKSUM_GEN_ICMP | NETIF_CHECKSUM_CHECK_ICMP);
 }

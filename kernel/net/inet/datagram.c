@@ -66,7 +66,7 @@ datagram_takes(const struct inet_socket *s, const struct pbuf *p)
 	return false;
 }
 
-/* Takes p, or drops it: there is no memory. */
+/* Puts p into the queue, or drops it: there is no memory. */
 static void
 datagram_enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
 {
@@ -107,7 +107,7 @@ udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip,
 		pbuf_free(p);
 }
 
-/* Each raw socket gets a copy, and so does the rest of lwIP. */
+/* Gives each raw socket a copy; the rest of lwIP gets the packet, too. */
 static u8_t
 raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 {
@@ -255,7 +255,7 @@ forget_source(struct inet_socket *s)
 	s->dgram.sourced = false;
 }
 
-/* Gives up a port that its user has not chosen. lwIP has a list of all pcbs with a port. */
+/* Gives up a port that the user has not chosen. lwIP has a list of all pcbs with a port. */
 static void
 forget_port(struct inet_socket *s)
 {
@@ -351,7 +351,7 @@ inet_datagram_getname(struct socket *so, struct socket_name *name, enum socket_e
 	return error;
 }
 
-/* lwIP's udp_sendto() sends from no address but that of the interface. */
+/* Sends by UDP. lwIP's udp_sendto() sends from no address but that of the interface. */
 static err_t
 udp_send_from(struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *to, uint16_t port)
 {
@@ -371,7 +371,7 @@ datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
 	return is_udp(s) ? inet_udp_autobind(s->dgram.udp) : inet_raw_finish(s, p, to);
 }
 
-/* ip: where to; NULL: to whom it is connected. */
+/* Sends a packet. ip: where to; NULL: to the peer. */
 static int
 datagram_send_locked(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
 {

@@ -15,7 +15,7 @@
 #include "kernel/proc/task.h"
 
 #define PORT_PRIVILEGED 1024   /* ports below it want CAP_NET_BIND_SERVICE */
-#define PORT_FIRST      0xc000 /* of those that are given to who wants any */
+#define PORT_FIRST      0xc000 /* the first port that is given to sockets that want any */
 #define PORTS           0x4000
 
 static uint32_t ports_taken[PORTS / 32]; /* bits; guarded by the lock of the network */

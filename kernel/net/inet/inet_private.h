@@ -50,21 +50,21 @@ struct inet_tcp {
 	uint32_t queued;   /* in that queue */
 	struct list link;  /* in that queue */
 	struct sockaddr_in local, peer;
-	bool bound; /* to a port of its user's choice: `local` stays after a connection */
+	bool bound; /* to a port of the user's choice: `local` stays after a connection */
 	bool listening, connecting, connected;
 	bool reading;     /* somebody copies from `in`, without the lock */
 	bool turned_away; /* … and somebody else was told meanwhile that there is nothing */
-	bool untold;      /* connect() did not wait, and nobody has asked yet what became of it */
+	bool untold;      /* connect() did not wait, and nobody has asked for its result yet */
 	bool eof;         /* the peer sends no more, or the connection has failed */
 	bool shut_read, shut_write;
-	bool answers; /* it has sent something since the last bytes arrived */
+	bool answers; /* the reader has sent something since the last bytes arrived */
 	bool refused; /* what has come waits in lwIP until something is read */
 	bool cork, nodelay;
 	uint8_t ttl, tos;                              /* of its pcbs; ttl 0: the default */
 	uint32_t keep_idle, keep_interval, keep_count; /* seconds; 0: the default */
 };
 
-/* UDP, or IP without one of these protocols. */
+/* Data of a socket of UDP, or of IP without UDP and TCP. */
 struct inet_datagram {
 	union {
 		struct udp_pcb *udp;
@@ -76,7 +76,7 @@ struct inet_datagram {
 	uint16_t ping_id;    /* SOCK_DGRAM of IPPROTO_ICMP: network order; 0: none yet */
 	bool connected, shut_read, shut_write;
 	bool sourced; /* connect() has chosen its own address */
-	bool bound;   /* to a port, or number, of its user's choice: it stays after a connection */
+	bool bound;   /* to a port, or number, of the user's choice: it stays after a connection */
 };
 
 struct inet_socket {
@@ -104,7 +104,7 @@ inet_of(struct socket *so)
 	return (struct inet_socket *)so;
 }
 
-/* The state has changed: wakes who waits. events: POLLIN, POLLOUT or both. */
+/* The state of s has changed: wakes who waits. events: POLLIN, POLLOUT or both. */
 void inet_changed(struct inet_socket *s, unsigned events);
 /* Counts n bytes for the socket's user; false: the limit is reached. */
 bool inet_charge(struct inet_socket *s, size_t n);
@@ -144,11 +144,11 @@ ip_addr_t inet_source(const ip_addr_t *ip);
 
 /* datagram.c: makes the pcb. 0 or -errno. */
 int inet_datagram_create(struct inet_socket *s);
-/* raw.c: of inet_is_ping(): is it an answer to what the socket has sent? Lock held. */
+/* raw.c, for inet_is_ping(): is a packet an answer to what the socket has sent? Lock held. */
 bool inet_ping_wants(const struct inet_socket *s, const struct pbuf *p);
-/* Gives its echo requests a number; 0: any that is free. 0 or -EADDRINUSE. Lock held. */
+/* Gives the echo requests of s a number; 0: any that is free. 0 or -EADDRINUSE. Lock held. */
 int inet_ping_bind(struct inet_socket *s, uint16_t id);
-/* Of what is not UDP: what a program gave becomes what is sent to `to`. 0 or -errno. Lock held. */
+/* For all but UDP: makes what a program gave what is sent to `to`. 0 or -errno. Lock held. */
 int inet_raw_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to);
 /* option.c: gives a pcb of a stream the socket's options. Lock held. */
 void inet_tcp_apply(struct inet_socket *s);

@@ -130,7 +130,7 @@ interface_set(struct netif *netif, unsigned request, const struct ifreq *r)
 		netif_set_ipaddr(netif, &ip);
 	else
 		netif_set_netmask(netif, &ip);
-	/* As Linux: who has an address is up. */
+	/* As on Linux, an interface that has an address is up. */
 	if (request == SIOCSIFADDR)
 		netif_set_up(netif);
 	return 0;
@@ -208,7 +208,7 @@ list_interfaces(uint64_t arg)
 	return copy_out(arg, &c, sizeof(c));
 }
 
-/* The interface in whose network an address is. NULL: none. */
+/* The interface in whose network an address is. NULL: there is none. */
 static struct netif *
 netif_near(const ip_addr_t *ip)
 {
@@ -222,7 +222,7 @@ netif_near(const ip_addr_t *ip)
 	return NULL;
 }
 
-/* Only the default route can be set: what else there is follows from the interfaces. */
+/* Only the default route can be set: the others follow from the interfaces. */
 static int
 set_route(const struct rtentry *e, bool add)
 {

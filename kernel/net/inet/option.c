@@ -14,7 +14,7 @@
 
 #define TICK_US (TCP_SLOW_INTERVAL * 1000) /* lwIP's unit of times of retransmission */
 
-/* What all pcbs begin with. NULL: there is none. */
+/* The part with which all pcbs begin. NULL: the socket has no pcb. */
 static struct ip_pcb *
 common_pcb(struct inet_socket *s)
 {

@@ -122,8 +122,8 @@ is_sound(const struct pbuf *p)
 }
 
 /*
- * Does it say that it comes from this machine itself, or goes to its loopback, and has come by a
- * card? Programs trust such addresses.
+ * Has the packet come by a card, though it says that it comes from this machine itself, or goes to
+ * its loopback? Programs trust such addresses.
  */
 static bool
 is_false_packet(const struct ip_hdr *ip)

@@ -17,7 +17,7 @@ struct udp_pcb;
 /* What Linux's drivers return when a packet does not go out. */
 #define NETDEV_TX_BUSY 0x10
 
-/* What is sent to this machine itself is told of the loopback, whatever address it is sent to. */
+/* What is sent to this machine itself is told as the loopback's, whatever address it is sent to. */
 extern const struct netif *inet_loopback;
 extern bool inet_delivering; /* what arrives was sent to this machine itself */
 
@@ -29,7 +29,7 @@ void inet_dev_xmit(const struct netif *netif, const struct pbuf *p, int rc);
 void inet_dev_receive(const struct netif *netif, const struct pbuf *p, uint32_t len);
 /* A packet of IP goes to an interface. */
 void inet_ip_sent(struct pbuf *p, const struct netif *netif);
-/* Whose datagrams are sent from now on. NULL: nobody's. */
+/* The pcb whose datagrams are sent from now on. NULL: nobody's. */
 void inet_udp_sends(const struct udp_pcb *pcb);
 /* A datagram for a socket; p is its data. In lwIP's callback. */
 void inet_udp_received(const struct udp_pcb *pcb, struct pbuf *p);

@@ -35,7 +35,7 @@ inet_print_row(unsigned n, const struct row *r, struct sbuf *out)
 	    ino, so != NULL ? __atomic_load_n(&so->refs, __ATOMIC_RELAXED) : 0, 0);
 }
 
-/* Prints the streams of a list of lwIP's; n: how many rows there are already. How many then. */
+/* Prints the streams of a list of lwIP's; n: rows that there are already. Returns how many then. */
 static unsigned
 print_streams(const struct tcp_pcb *pcb, unsigned n, struct sbuf *out)
 {

@@ -11,5 +11,5 @@ enum inet_table {
 	INET_TABLE_ROUTE
 };
 
-/* Prints one as Linux does. The address is NULL in a kernel that was built without lwIP. */
+/* Prints a table as Linux does. The address is NULL in a kernel that was built without lwIP. */
 __attribute__((weak)) void inet_print(enum inet_table table, struct sbuf *out);

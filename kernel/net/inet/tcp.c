@@ -33,7 +33,7 @@ pcb_gone(u8_t id, void *arg)
 	socket_unref(&s->so);
 }
 
-/* A connection is no more: an address that its user did not choose goes with it. */
+/* A connection has ended: an address that the user did not choose goes with it. */
 static void
 forget_local(struct inet_socket *s)
 {
@@ -285,13 +285,13 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 		socket_set_error(&s->so, 0); /* that of the attempt before */
 	if (error == 0)
 		error = inet_tcp_bind_pcb(s->tcp.pcb, &s->tcp.pcb->local_ip, 0);
-	/* Only who has this option is asked whether there is such a connection already. */
+	/* Only a socket with this option is asked whether there is such a connection already. */
 	options = s->tcp.pcb->so_options;
 	ip_set_option(s->tcp.pcb, SOF_REUSEADDR);
 	if (error == 0)
 		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
 	s->tcp.pcb->so_options = options;
-	if (error != 0) { /* it may have an address that its user has not chosen */
+	if (error != 0) { /* the socket may have an address that its user has not chosen */
 		if (s->tcp.local.sin_port == 0)
 			tcp_cut(s);
 		else
@@ -330,7 +330,7 @@ listen_end(struct inet_socket *s)
 	tcp_close(s->tcp.pcb);
 }
 
-/* The socket is as new. One that is only bound stays so. */
+/* Makes the socket as new. One that is only bound stays so. */
 static void
 tcp_disconnect(struct inet_socket *s)
 {
@@ -522,7 +522,7 @@ tcp_linger(struct inet_socket *s, uint64_t seconds)
 static void
 close_connection(struct inet_socket *s, struct linger how)
 {
-	/* Who has not read all resets the connection, below. */
+	/* A program that has not read all resets the connection, below. */
 	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected && s->tcp.unread == 0 &&
 	    !unix_rights_are_dropped())
 		tcp_linger(s, (uint64_t)how.l_linger);

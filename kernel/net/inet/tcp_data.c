@@ -29,8 +29,8 @@
 #define QUEUE_FULL  (TCP_SND_QUEUELEN - 16)
 
 /*
- * Has the peer sent its end of the stream? It may have come with the last bytes. If the connection
- * ends meanwhile, lwIP does not offer these bytes again.
+ * Has the peer sent its end of the stream? The end may have come with the last bytes. If the
+ * connection ends meanwhile, lwIP does not offer these bytes again.
  */
 static bool
 peer_has_ended(const struct tcp_pcb *pcb)
@@ -39,7 +39,7 @@ peer_has_ended(const struct tcp_pcb *pcb)
 	       pcb->state == TIME_WAIT;
 }
 
-/* Who peeks for more gets what there is: nothing comes until something is read. */
+/* A reader that peeks for more gets what there is: nothing comes until something is read. */
 static err_t
 tcp_refuse_data(struct inet_socket *s)
 {
@@ -144,7 +144,7 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 		return tcp_refuse_data(s);
 	s->tcp.refused = false;
 	s->tcp.unread += n;
-	/* Who answers what arrives sends the acknowledgement with the answer; others at once. */
+	/* A reader that answers sends the acknowledgement with the answer; others at once. */
 	if (!s->tcp.answers && n < pcb->mss)
 		tcp_ack_now(pcb);
 	s->tcp.answers = false;
@@ -178,7 +178,7 @@ tcp_room(const struct inet_socket *s)
 	return most - s->tcp.unacked < pcb->snd_buf ? most - s->tcp.unacked : pcb->snd_buf;
 }
 
-/* Is there so much room that it is worth waking somebody? */
+/* Is there enough room to wake somebody for? */
 bool
 inet_tcp_writable(const struct inet_socket *s)
 {
@@ -209,7 +209,7 @@ memory_of_first(const struct inet_socket *s, uint32_t n)
 	return (gathered ? 0 : n) + (p->len > n ? 0 : gathered ? GATHER_COST : PACKET_OVERHEAD);
 }
 
-/* Drops n bytes of `in`, which are as many or fewer, and the buffers that have none left. */
+/* Drops n bytes of `in`, which has as many at least, and buffers that have none left. */
 static void
 drop_bytes(struct inet_socket *s, uint32_t n)
 {
@@ -288,7 +288,7 @@ tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 		s->tcp.room = room;
 	if (!peek)
 		drop_read(s, bytes);
-	/* Who was turned away waits for news, though what it is about has been there before. */
+	/* A thread that was turned away waits for news, though there was something before. */
 	inet_changed(s, s->tcp.turned_away || (s->tcp.unread > 0 && !peek) ? POLLIN : 0);
 	s->tcp.turned_away = false;
 	return error;
@@ -305,7 +305,7 @@ inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline)
 	return error == -ETIMEDOUT ? -EAGAIN : error;
 }
 
-/* Why is there not more to read? 0: it is the end; 1: more may come; or -errno. */
+/* Says why there is not more to read. 0: it is the end; 1: more may come; or -errno. */
 static int
 why_no_more(struct inet_socket *s, bool nowait)
 {
@@ -476,7 +476,7 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 			r = send_piece(s, m, piece, (uint32_t)n, deadline);
 		done += r > 0 ? (size_t)r : 0;
 		if (r >= 0 && ((size_t)r < n || proc_signal_pending()))
-			break; /* what is left of the piece does not fit */
+			break; /* the rest of the piece does not fit */
 	}
 	if (piece != few)
 		kfree(piece);

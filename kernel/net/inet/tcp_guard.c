@@ -8,7 +8,7 @@
 #include "kernel/net/inet/inet_private.h"
 #include "kernel/net/lwip/hooks.h"
 
-#define STRAYS_MAX 32 /* that a pcb answers in one slow tick */
+#define STRAYS_MAX 32 /* stray segments that a pcb answers in one slow tick */
 
 /*
  * lwIP answers each empty segment outside of its window. Two ends that disagree about their numbers
@@ -83,7 +83,7 @@ inet_tcp_admit(struct tcp_pcb *pcb, struct tcp_hdr *h, const struct tcp_options 
 			memset(o->rest, LWIP_TCP_OPT_NOP, o->all - o->first);
 	}
 	if (pcb->state < SYN_RCVD || pcb->state == TIME_WAIT)
-		return ERR_OK; /* it has no window yet, or none any more */
+		return ERR_OK; /* the pcb has no window yet, or none any more */
 	if (length == 0)
 		return is_one_stray_more(pcb, h) ? ERR_VAL : ERR_OK;
 	return is_kept_too_long(pcb, h, length) || is_past_the_end(pcb, h, p->tot_len) ? ERR_VAL

@@ -80,7 +80,7 @@ SDT_PROBE_DEFINE_TEXT(tcp, , , tcp_destroy_sock, "tcp_destroy_sock",
 		      ": family=AF_INET sport=%hu dport=%hu saddr=%pI4 daddr=%pI4", 4, "uint16_t",
 		      "uint16_t", "ipaddr_t", "ipaddr_t");
 
-/* In EXT_TOLD of a pcb: its state, these, and from bit 16 on its port. */
+/* In EXT_TOLD of a pcb: its state, these bits, and from bit 16 on its port. */
 #define TOLD_STATE  0xffu
 #define TOLD_ACTIVE 0x100u /* it has begun the connection */
 #define TOLD_LISTEN 0x200u /* it is a struct tcp_pcb_listen */
@@ -285,7 +285,7 @@ is_reset(const struct tcp_pcb *pcb, const struct tcp_hdr *h)
 	       (pcb->state == SYN_SENT ? h->ackno == pcb->snd_nxt : h->seqno == pcb->rcv_nxt);
 }
 
-/* bytes: of data. pcb NULL: there is no connection. */
+/* Fires the probe of a segment. bytes: of data. pcb NULL: there is no connection. */
 static void
 tell_received(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t bytes)
 {

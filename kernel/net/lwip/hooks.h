@@ -19,16 +19,16 @@ bool inet_ip_received(struct pbuf *p, struct netif *netif);
 /* Called for a segment of a connection, or for a socket that listens. p is what follows the
  * header; the header's ports, numbers and window are in the order of the host. */
 void inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p);
-/* Where the options of a segment are: how many bytes, how many of them stand after the header,
- * and where the others are (NULL if there are none). */
+/* The options of a segment: how many bytes, how many of them stand after the header, and where the
+ * others are (NULL if there are none). */
 struct tcp_options {
 	uint16_t all, first;
 	uint8_t *rest;
 };
-/* Of the same segment: ERR_OK, or lwIP drops it. Options that lwIP must not see are gone. */
+/* For the same segment: ERR_OK, or lwIP drops it. Takes options out that lwIP must not see. */
 err_t inet_tcp_admit(struct tcp_pcb *pcb, struct tcp_hdr *h, const struct tcp_options *o,
 		     const struct pbuf *p);
-/* The segment that is made belongs to the pcb. NULL: to none. Returns `options`. */
+/* The segment that is being made belongs to the pcb. NULL: to none. Returns `options`. */
 uint32_t *inet_tcp_sends(const struct tcp_pcb *pcb, uint32_t *options);
 /* netif_loop_output() and ip4_frag(), to which ip4.c hands a packet that is complete. */
 err_t inet_loop_output(struct netif *netif, struct pbuf *p);

@@ -46,7 +46,7 @@ irq_save(void)
 	return mstatus;
 }
 
-/* Sets again what was set before, MIE too if that was. */
+/* Sets the interrupts as they were before: MIE, too, if it was set. */
 static inline void
 irq_restore(uint64_t mstatus)
 {

@@ -181,7 +181,7 @@ finish(unsigned loops)
 	drain();
 	for (unsigned i = 0; i < BURST; i++)
 		CTR1(KTR_GEN, "burst %u",
-		     i); /* what nobody drains is lost, and the stream says so */
+		     i); /* events that nobody drains are lost, and the stream says so */
 	record_done(loops);
 	drain();
 	ktr_stream_close(&stream, false);

@@ -11,7 +11,7 @@ struct hart harts[HARTS];
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 
-/* What compilers call on their own; a kernel has them already. */
+/* Functions that compilers call on their own; a kernel has them already. */
 void *
 memcpy(void *restrict to, const void *restrict from, size_t n)
 {

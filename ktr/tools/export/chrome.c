@@ -36,7 +36,7 @@
 
 struct track {
 	const struct activity_thread *t;
-	uint64_t flow;               /* of an arrow that is to end here; 0: none */
+	uint64_t flow;               /* number of an arrow that is to end here; 0: none */
 	struct timeline_stack stack; /* system calls and functions */
 	char state[STATE_BYTES];     /* the innermost slice; "": none */
 	char name[ACTIVITY_NAME];    /* as it was written */
@@ -122,7 +122,7 @@ lost_put(struct chrome *x, uint32_t number, uint64_t until)
 	chrome_entry_end(l);
 }
 
-/* A CPU that does something at ns. Its track is written the first time; a loss ends here. */
+/* A CPU does something at ns. Writes its track the first time; ends a loss. */
 static struct cpu *
 cpu_of(struct chrome *x, uint32_t number, uint64_t ns)
 {
@@ -146,7 +146,7 @@ flow_end(struct chrome *x, struct track *track, uint64_t ns)
 	track->flow = 0;
 }
 
-/* The name of the slice for the thread's state; "": there is none. */
+/* The name of the slice for the thread's state; "": there is no slice. */
 static void
 state_name(const struct track *track, char *name)
 {
@@ -157,7 +157,7 @@ state_name(const struct track *track, char *name)
 		 shown && t->why != NULL ? ": " : "", shown && t->why != NULL ? t->why : "");
 }
 
-/* Ends the slice of the state, and the innermost others, until `left` are left. */
+/* Ends the slice of the state, and inner slices, until `left` are left. */
 static void
 slices_end(struct chrome *x, struct track *track, uint64_t ns, unsigned left)
 {
@@ -278,7 +278,7 @@ put_call(struct chrome *x, const struct activity *a, enum timeline_kind kind, un
 {
 	struct track *track = track_of(x, a->thread);
 	const char *name = a->text[0] != '\0' ? a->text : "syscall";
-	if (a->thread->state == ACTIVITY_DEAD) /* it is about to give up its CPU */
+	if (a->thread->state == ACTIVITY_DEAD) /* the thread is about to give up its CPU */
 		return true;
 	slices_end(x, track, a->ns, outside);
 	if (!timeline_push(&track->stack, kind, a->thread->depth, name))

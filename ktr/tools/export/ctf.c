@@ -160,7 +160,7 @@ class_tell(struct ctf *x, const struct export_class *class, size_t number, bool 
 	return true;
 }
 
-/* Puts an event's header and contexts at the end of its CPU's packet. NULL: it failed. */
+/* Puts an event's header and contexts at the end of its CPU's packet. NULL: that failed. */
 static uint8_t *
 event_begin(struct ctf *x, const struct export_event *ev, const struct activity_thread *t,
 	    size_t number, char *err, size_t errlen)

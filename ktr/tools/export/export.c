@@ -93,7 +93,7 @@ bool
 export_file_close(struct export_file *file, bool complete, char *err, size_t errlen)
 {
 	bool written = ferror(file->f) == 0;
-	if (file->f == stdout) { /* keeps its buffer, to the end of the program */
+	if (file->f == stdout) { /* stdout keeps its buffer, to the end of the program */
 		written = fflush(stdout) == 0 && written;
 	} else {
 		written = fclose(file->f) == 0 && written;

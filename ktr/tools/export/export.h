@@ -54,7 +54,7 @@ struct export_options {
 	const uint64_t *parts; /* how many parts of long data there are so far */
 	unsigned rows;
 	bool json;
-	struct report_diff *diff; /* that the report is one side of; NULL: of none */
+	struct report_diff *diff; /* the diff of which the report is one side; NULL: none */
 	/* Gets what the report is made of, in place of its tables; NULL: the tables do. */
 	void (*sample)(void *arg, const struct report_sample *s);
 	void *sample_arg;
@@ -78,11 +78,10 @@ export_linux_thread(const struct export_event *ev, const struct activity *a)
 struct export_format {
 	const char *name; /* of --format */
 	const char *what; /* one line of the help text */
-	bool
-	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
-	bool sees_all;  /* what the filter keeps out, too */
-	bool whole;     /* has all threads and CPUs: the filter chooses times alone */
-	bool lines;     /* text, for people: written to options->out. In the guest, too */
+	bool needs_path;  /* it needs a name: it is several files, or is written out of order */
+	bool sees_all;    /* what the filter keeps out, too */
+	bool whole;       /* it wants all threads and CPUs: the filter chooses times alone */
+	bool lines;       /* it is text, for people: written to options->out. In the guest, too */
 	bool plain; /* wants no model: events have no thread and no activities, gaps no threads */
 	const struct span_ops *spans; /* are told all spans, with the same arg. NULL: none */
 	/**

@@ -239,7 +239,7 @@ function_of(const struct timeline_stack *s, const struct activity_thread *t)
 	return found ? at : s->depth;
 }
 
-/* -1: no memory; 1: the activity's record is that of the event. */
+/* Begins what the activity is. -1: no memory; 1: the activity's record is that of the event. */
 static int
 put_activity(struct fxt *x, const struct export_event *ev, const struct activity *a,
 	     struct fxt_thread *thread, const struct fxt_class *c, const struct export_class *known)

@@ -48,7 +48,7 @@ struct fxt_out {
 	size_t used;
 	char *strings[FXT_STRINGS_MAX]; /* those that are registered, by index; 0: the empty one */
 	uint32_t string_count;
-	struct ktr_map by_hash; /* the indexes, by the hashes of the strings */
+	struct ktr_map by_hash; /* indexes of the strings by their hashes */
 	struct {                /* a cache of references to values, by the address of the text */
 		const char *text;
 		uint16_t ref;

@@ -62,7 +62,7 @@ mark_is_root(uint64_t mark)
 	return (mark & 1) != 0;
 }
 
-/* The line of a call. NULL: it does not wait any more. */
+/* The line of a call. NULL: the line does not wait any more. */
 static struct line *
 line_waiting(struct graph *g, const struct activity_call *call)
 {
@@ -191,7 +191,7 @@ is_too_deep(const struct graph *g, int depth)
 	return g->depth != 0 && depth >= (int)g->depth;
 }
 
-/* The thread does something, so the function that it is in is not a leaf. */
+/* The thread does something: the function that it is in is not a leaf. */
 static void
 open_innermost(struct graph *g, const struct activity_thread *t, unsigned depth)
 {

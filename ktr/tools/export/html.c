@@ -82,7 +82,7 @@ line_put(struct html *x, struct ktr_map *map, uint64_t key, size_t line)
 	return !x->failed;
 }
 
-/* A line from 1, which a map has by a key; *is_new: the caller writes it. 0: no memory. */
+/* Finds a line, from 1 on, that a map has by a key. *is_new: the caller writes it. 0: no memory. */
 static size_t
 line_of(struct html *x, struct ktr_map *map, uint64_t key, size_t *lines, bool *is_new)
 {
@@ -407,7 +407,7 @@ static bool
 html_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct html *x = arg;
-	/* Before the columns are closed: it has samples still. */
+	/* Before the columns are closed, since the report has samples still. */
 	if (x->report != NULL)
 		export_report.close(x->report, false, err, errlen);
 	errno = 0;

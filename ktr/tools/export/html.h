@@ -113,7 +113,7 @@ struct html_head {
 
 /** The head: what the trace is of, and how the tables are made. */
 void html_head_put(struct out *o, const struct html_head *h);
-/** The page up to its columns; what begins and ends a column; what ends it. */
+/** Write the page up to its columns; the beginning and end of a column; the page's end. */
 void html_page_begin(FILE *f);
 void html_page_column(FILE *f, const char *name);
 void html_page_column_end(FILE *f);

@@ -39,6 +39,6 @@ bool lane_add(struct lane *l, size_t max, uint32_t key, const char *why, uint32_
 	      uint64_t from_ns, uint64_t to_ns);
 /** Makes groups of neighbours that are shorter than width_ns, each at least that long. */
 void lane_merge(struct lane *l, uint64_t width_ns);
-/** The number of parts in the group that begins at parts[i]; *ns is its length. */
+/** The number of parts in the group that begins at parts[i]; *ns is how long they are together. */
 size_t lane_group(const struct lane *l, size_t i, uint64_t *ns);
 void lane_clear(struct lane *l);

@@ -52,7 +52,7 @@ struct schedgraph_name {
 	 */
 	uint32_t shown;
 	uint32_t states; /* of a SOURCE that begins with a point: the fact that it has states */
-	bool has_row, has_state; /* of a SOURCE: a line, a state came */
+	bool has_row, has_state; /* of a SOURCE: a line of it came; a state of it came */
 	bool awaited;            /* of an ID: a line has linked to it, but no source has it yet */
 	char text[];
 };

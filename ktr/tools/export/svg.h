@@ -14,7 +14,7 @@
 #define SVG_LANES       24u /* threads that are drawn at most */
 #define SVG_LANES_ASKED 64u /* the same when --thread chooses them */
 #define SVG_CPUS        64u
-#define SVG_COLOURS     24u /* of threads: 8, the same 8 lighter, and the same 8 darker */
+#define SVG_COLOURS     24u /* colours of threads: 8, the same 8 lighter, and the same 8 darker */
 #define SVG_NONE        UINT32_MAX
 #define SVG_BYTES       4500000u /* of all lanes at most: a browser has to show them */
 
@@ -92,9 +92,9 @@ struct svg {
 	bool deeper; /* functions below the last level are not drawn */
 };
 
-#define SVG_CPU     30u /* pixels from a CPU's lane to the next */
+#define SVG_CPU     30u /* pixels from the lane of a CPU to the next */
 #define SVG_THREAD  20u /* the same of a thread's lane */
-#define SVG_CALL    11u /* and of the lane of functions of one level */
+#define SVG_CALL    11u /* pixels of the lane of functions of one level */
 #define SVG_SECTION 34u /* pixels between the CPUs and the threads */
 
 /* svg_thread.c */

@@ -238,7 +238,7 @@ key_ns(const struct svg_piece *p, uint32_t key)
 static void
 state_bin(struct svg *x, const struct svg_piece *p)
 {
-	/* From the bottom to the top of the pile. */
+	/* The order of states in a pile, from the bottom to the top. */
 	static const uint32_t order[] = {SVG_STATE + ACTIVITY_RUNNING, SVG_CALLING,
 					 SVG_STATE + ACTIVITY_SPINNING,
 					 SVG_STATE + ACTIVITY_BLOCKED,

@@ -37,7 +37,7 @@ is_shown(const struct svg *x, const struct svg_thread *t)
 	return known_ns(t) > 0 && dump_match_thread(x->filter, t->tid, t->name);
 }
 
-/* The threads that ran most first; equal ones in the order in which they came. */
+/* Compares two threads: those that ran most first, equal ones in the order in which they came. */
 static int
 thread_compare(const void *a, const void *b)
 {
@@ -48,7 +48,7 @@ thread_compare(const void *a, const void *b)
 	return (l->came > r->came) - (l->came < r->came);
 }
 
-/* All threads but the idle ones, in that order. NULL: no memory. */
+/* Lists all threads but the idle ones, in that order. NULL: no memory. */
 static struct svg_thread **
 threads_sorted(struct svg *x, size_t *count)
 {

@@ -23,7 +23,7 @@
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/export/tracedat.h"
 
-/* Of a page, for records; the count of lost events follows. */
+/* Bytes of a page for records; the count of lost events follows. */
 #define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8)
 #define PAGE_LOST  (UINT32_C(1) << 31 | UINT32_C(1) << 30) /* in commit: lost, and counted */
 #define BUFFER     (16 * TRACEDAT_PAGE)
@@ -320,7 +320,7 @@ put_file(struct tracedat *x)
 	return good && ferror(f) == 0;
 }
 
-/* What was lost after the last event of a CPU gets a page by a record that tells it. */
+/* Makes a page, by a record that tells it, for what was lost after the last event of a CPU. */
 static bool
 put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {

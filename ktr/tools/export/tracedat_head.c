@@ -65,7 +65,7 @@ name_of(struct ktr_event_name *event, const struct ktr_decode_site *site)
 	ktr_event_name(event, site->func, site->line, site->fmt);
 }
 
-/* If there is a class of that name already, its number is added. */
+/* If there is a class of that name already, adds its number to the name. */
 static void
 class_name(char to[NAME_BYTES], void **names, const struct ktr_event_name *event, size_t number)
 {

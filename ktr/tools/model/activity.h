@@ -43,7 +43,7 @@ enum activity_state {
 struct activity_call {
 	const char *name; /* valid as the decoder's texts */
 	uint64_t ns;      /* when it was called */
-	uint64_t mark;    /* 0 at first; whoever uses the model may write here */
+	uint64_t mark;    /* 0 at first; the user of the model may write here */
 };
 
 struct activity_thread {
@@ -53,8 +53,8 @@ struct activity_thread {
 	enum activity_state state;
 	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
 	uint64_t since_ns; /* when state and why began */
-	bool woken;        /* WAKE came, and it is on no run queue yet */
-	bool told;         /* some event has told its state, though it may be unknown now */
+	bool woken;        /* WAKE came, and the thread is on no run queue yet */
+	bool told;         /* an event has told the thread's state, though it may be unknown now */
 	uint32_t cpu;      /* where it ran last */
 	int prio;          /* as last told; less is better */
 	const char *call;  /* the system call that it is in; NULL: none, or not known */
@@ -78,8 +78,8 @@ enum activity_kind {
 	ACTIVITY_WAKE,   /* other woke thread; in an interrupt, other is the interrupted thread */
 	ACTIVITY_IRQ_ENTER, /* interrupt `number`, called `text`, interrupts thread */
 	ACTIVITY_IRQ_EXIT,  /* … and is over */
-	ACTIVITY_SYS_ENTER, /* thread enters system call `text` with the parameters args[0..5] */
-	ACTIVITY_SYS_EXIT,  /* thread leaves it; value is what it returns, or -errno */
+	ACTIVITY_SYS_ENTER, /* thread enters system call `text` with args[0..5] */
+	ACTIVITY_SYS_EXIT,  /* thread leaves the call; value is what it returns, or -errno */
 	ACTIVITY_FORK,      /* other made thread */
 	ACTIVITY_EXEC,      /* thread runs another program; its name is that one's */
 	ACTIVITY_EXIT,      /* thread's process ends; value is the wait status */
@@ -118,7 +118,7 @@ struct activity {
 	const char *text; /* valid as the decoder's texts */
 	struct activity_call call;
 	uint64_t address;
-	uint64_t pc; /* of what was interrupted, or faulted; user: it is a program's */
+	uint64_t pc; /* where the interruption or fault was; user: in a program */
 	bool user;
 	uint64_t args[6];
 };
@@ -182,5 +182,5 @@ struct export_gap {
 	uint64_t from_ns, to_ns;
 	bool passes;
 	const struct activity_thread *thread; /* ran there; NULL: not known, or none */
-	const struct activity_thread *lost;   /* those whose states are unknown from now on */
+	const struct activity_thread *lost;   /* threads whose states are unknown from now on */
 };

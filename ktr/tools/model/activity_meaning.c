@@ -310,7 +310,7 @@ mean_thread_create(struct activity_model *m, const struct meaning *mean, struct 
 	return false;
 }
 
-/* The thread only has to give up its CPU now. */
+/* The thread has ended, and only has to leave its CPU. */
 static bool
 mean_thread_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {

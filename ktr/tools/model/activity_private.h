@@ -16,7 +16,7 @@ struct activity_model {
 	struct activity_thread *running[KTR_DECODE_CPUS];
 	struct activity_thread
 	    *heard; /* the threads that events have told of since events were last lost */
-	struct activity_thread *dead;    /* to be forgotten once they do not run */
+	struct activity_thread *dead;    /* dead threads, to be forgotten once they do not run */
 	size_t many;                     /* so many threads make it look for more */
 	uint64_t looked_ns;              /* when it did last */
 	struct meaning *meanings[65536]; /* by site number */

@@ -237,7 +237,7 @@ spans_gap(struct spans *s, const struct export_gap *gap)
 	time_seen(s, from, to);
 	cpu_seen(s, cpu);
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
-		/* Of one without a span nothing was known before. */
+		/* Nothing was known before of a thread without a span. */
 		if (t->number < s->room && s->threads[t->number].thread != NULL &&
 		    !thread_seen(s, t, from))
 			return false;

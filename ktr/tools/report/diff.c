@@ -69,7 +69,7 @@ threads_number(struct report *r)
 	free(rows);
 }
 
-/* Is it of what names a row of a diff? */
+/* Does the column show what names a row of a diff? */
 bool
 diff_names_row(const struct report_column *c)
 {
@@ -346,7 +346,7 @@ print_report(struct report *r, const char *name)
 	return any;
 }
 
-/* False: a report that was named shows nothing; or, if none was named, all do. */
+/* True: something is shown. False: a report that was named shows nothing, or no report does. */
 static bool
 print_all(struct report *r)
 {

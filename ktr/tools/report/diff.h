@@ -32,7 +32,7 @@ struct diff_table {
 struct report_diff {
 	const char *files[2]; /* of A and B, for what is printed */
 	bool named;           /* the reports were named: one that shows nothing is told */
-	const char *grep;     /* only rows of which a name has this text, or glob; NULL: all */
+	const char *grep;     /* only rows with a name that has this text, or glob; NULL: all */
 	uint64_t limit;       /* how much a row may change: hundredths of a percent */
 	bool above;           /* a row has changed by more */
 	unsigned runs;        /* that have ended */
@@ -45,7 +45,7 @@ void report_diff_free(struct report_diff *d);
 
 /* diff.c, for diff_print.c */
 
-/** Is it of what names a row of a diff? */
+/** Does the column show what names a row of a diff? */
 bool diff_names_row(const struct report_column *c);
 /** The columns whose numbers are compared; how many. There is room for REPORT_COLUMNS. */
 unsigned diff_figures(const struct report_table *t, const struct report_column **to);

@@ -11,7 +11,7 @@
 
 static const struct report_row nothing;
 
-/* The columns of text: names, each figure of A and its change, and the largest change. */
+/* The columns of the printed text: names, each figure of A and its change, the largest change. */
 static void
 columns_make(const struct report_table *t, struct report_column to[REPORT_COLUMNS])
 {
@@ -89,7 +89,7 @@ line_make(const struct report_diff *d, const struct report_column *columns,
 	change_text(row, cells[i]);
 }
 
-/* The rows that are not shown. False: there are none. */
+/* Makes one row of the rows that are not shown. False: there are none. */
 static bool
 others_make(const struct diff_table *dt, const struct report_table *t, size_t shown,
 	    struct diff_row *others)

@@ -13,7 +13,7 @@
 #include "ktr/tools/memory.h"
 #include "ktr/tools/report/report.h"
 
-#define BIOS_MAX    65536u /* when so many have not ended, all are forgotten */
+#define BIOS_MAX    65536u /* when so many bios have not ended, all are forgotten */
 #define SECTOR_SIZE 512u
 
 enum { IO_BIO, IO_START, IO_DONE, IO_FAILED, IO_KINDS };
@@ -40,7 +40,7 @@ struct io_bio {
 
 static struct io_bio *bios;
 static size_t count, room;
-static const struct ktr_decode_site *other; /* the last one that is of no such kind */
+static const struct ktr_decode_site *other; /* the last site that is none of these kinds */
 
 static void
 bio_forget(size_t i)
@@ -189,7 +189,7 @@ bio_fails(struct report *r, const struct export_event *ev, const struct io_event
 	}
 }
 
-/* Reads an event of these. False: it lacks something. */
+/* Reads an event of one of these kinds. False: the event lacks something. */
 static bool
 read_event(const struct ktr_decode_event *e, struct io_event *to)
 {

@@ -12,7 +12,7 @@ struct lock {
 	uint64_t address;
 	const char *name;
 	unsigned waiters;
-	uint64_t seen_ns; /* up to here, the others' waiting time is in the holder's row */
+	uint64_t seen_ns; /* the others' waiting time up to here is in the holder's row */
 	struct report_who holder;
 	uint64_t pc; /* where the holder took it; 0: not known */
 };
@@ -40,7 +40,7 @@ locks_forget(void)
 			lock_forget(l);
 }
 
-/* The lock of an activity; NULL: no memory. */
+/* The lock that an activity is about. NULL: no memory. */
 static struct lock *
 lock_of(struct report *r, const struct activity *a)
 {
@@ -85,7 +85,7 @@ holder_sample(struct report *r, const struct lock *l, enum report_kind kind, uns
 					      .value = waiters});
 }
 
-/* Tells that others have waited for it, up to ns. */
+/* Tells that others have waited for the lock, up to ns. */
 static void
 lock_seen(struct report *r, struct lock *l, uint64_t ns)
 {
@@ -95,7 +95,7 @@ lock_seen(struct report *r, struct lock *l, uint64_t ns)
 	l->seen_ns = ns;
 }
 
-/* Tells that so many begin to wait for its holder. */
+/* Tells that so many begin to wait for the lock's holder. */
 static void
 lock_taken(struct report *r, const struct lock *l, unsigned waiters, uint64_t ns)
 {

@@ -40,7 +40,7 @@ struct net_end {
 };
 
 static struct ktr_map by_pcb;
-static const struct ktr_decode_site *other; /* the last one that is of no such kind */
+static const struct ktr_decode_site *other; /* the last site that is none of these kinds */
 
 static void
 ends_forget(void)
@@ -137,7 +137,7 @@ net_changed(struct net_end *n, const char *state, const uint64_t v[6])
 	name_make(n->remote, v[REMOTE], v[RPORT]);
 }
 
-/* Which of the kinds it is, with its parameters in our order; NET_KINDS: none. */
+/* The kind of an event, with its parameters in our order. NET_KINDS: none. */
 static unsigned
 kind_of(const struct ktr_decode_event *e, uint64_t v[6])
 {

@@ -49,7 +49,7 @@ enum report_kind {
 	SAMPLE_RUN,    /* a thread that is not idle ran on a CPU */
 	SAMPLE_STATE,  /* a thread was in the state `state`; value is the time that it ran in a
 			  system call */
-	SAMPLE_WAIT,   /* the same, if it waited: for `more`; text is the state's name */
+	SAMPLE_WAIT,   /* as STATE, if the thread waited: for `more`; text is the state's name */
 	SAMPLE_IRQ,    /* interrupt `text` */
 	SAMPLE_TIMER,  /* from when a timer was due, until it ran */
 	SAMPLE_CALL,   /* system call `text`, in C `more`; value is 1 if it failed */
@@ -59,10 +59,10 @@ enum report_kind {
 			* event's index */
 	SAMPLE_FUNCTION, /* of the kernel, `text`; value is the time less that of traced calls */
 	SAMPLE_TIMED,    /* a moment: a timer interrupt found `text` running */
-	SAMPLE_TIMED_AT, /* the same, if that is the kernel's: in line `more` */
+	SAMPLE_TIMED_AT, /* as TIMED, if the kernel was running: in line `more` */
 	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
 	SAMPLE_HELD,     /* `who` had lock `text`, taken at pc, while `value` others waited */
-	SAMPLE_TAKEN,    /* a moment: the same, from here on; or one more waits */
+	SAMPLE_TAKEN,    /* a moment: as HELD, from here on; or one more waits */
 	/* On the connection from `text` to `more`: a segment of `value` bytes was sent, not for
 	 * the first time if `moved`; a segment was received; a round trip. */
 	SAMPLE_SENT,
@@ -83,10 +83,10 @@ struct report_sample {
 	const struct activity_thread *thread; /* NULL: none, or not known */
 	uint32_t cpu;
 	uint64_t from_ns, to_ns;
-	bool untimed; /* it is not known how long it took */
+	bool untimed; /* how long the sample took is not known */
 	const char *text, *more;
 	uint64_t pc; /* 0 when user is true */
-	bool user;   /* it is about a place in the program */
+	bool user;   /* the sample is about a place in the program */
 	bool preempted,
 	    moved; /* of a SWITCH: the thread before was; the next came from elsewhere */
 	enum activity_state state;
@@ -117,7 +117,7 @@ enum report_cell {
 enum report_format {
 	COLUMN_END,
 	COLUMN_TEXT,    /* text number `cell` of the row */
-	COLUMN_PLACE,   /* the same, if it is a line of the source, which another build may move */
+	COLUMN_PLACE,   /* as TEXT, if it is a line of the source, which another build may move */
 	COLUMN_THREAD,  /* the row's thread: name and id */
 	COLUMN_NUMBER,  /* the row's number */
 	COLUMN_COUNT,   /* a cell */
@@ -140,7 +140,7 @@ struct report_column {
 
 struct report_row {
 	uint64_t cells[CELLS];
-	/* Of the decoder, of symbols, constants, or notes below; NULL: none. */
+	/* Texts of the decoder, of symbols, constants, or notes below; NULL: none. */
 	const char *texts[REPORT_TEXTS];
 	struct report_who who;
 	uint64_t number;
@@ -150,7 +150,7 @@ struct report_row {
 	const struct ktr_decode_header *header; /* for events.c */
 };
 
-/* What a table has a row for: each thread, and each … of it. */
+/* What a table has a row for: each thread, and each of the others below. */
 #define KEY_THREAD 0x01u
 #define KEY_CPU    0x02u /* it becomes the row's number */
 #define KEY_PC     0x04u /* this, too */
@@ -174,7 +174,7 @@ struct report_table {
 	bool histogram;  /* keeps a histogram for percentiles, and prints it below the table */
 	bool worst;      /* keeps only the ten rows with the largest weights, and has no total */
 	bool overlaps;   /* has no total, because two rows may count the same thing */
-	bool of_threads; /* it covers the threads' time, not that of the CPUs */
+	bool of_threads; /* shares are of the threads' time, not of the CPUs' */
 
 	/* for table.c and report.c alone */
 	bool wanted;
@@ -189,7 +189,7 @@ struct report_table {
 
 /* tables.c */
 
-/** All, in the order in which a report shows them. NULL ends them. */
+/** All tables, in the order in which a report shows them. NULL ends them. */
 extern struct report_table *const report_tables[];
 /** Filled by net.c, and by io.c. */
 extern struct report_table report_connections, report_devices;
@@ -256,7 +256,7 @@ void report_lines_print(struct report *r, const struct report_column *columns,
 			char (*cells)[REPORT_COLUMNS][REPORT_CELL], size_t lines);
 /** A share in percent. */
 void report_share_text(uint64_t part, uint64_t all, char to[REPORT_CELL]);
-/** A number with a point before its last `digits` digits. */
+/** Makes the text of a number, with a point before its last `digits` digits. */
 void report_fixed_text(uint64_t v, unsigned digits, char to[REPORT_CELL]);
 
 /** Finishes and prints a table. */
@@ -278,7 +278,7 @@ struct report_thread {
 	bool faults;
 	struct activity fault;
 	const char *fault_how; /* NULL: not known */
-	/* [0] for a mutex; [1] for a spin lock, which a thread may need to go to sleep */
+	/* [0] for a mutex; [1] for a spin lock, which a thread may need to be able to sleep */
 	struct report_wait {
 		const char *name; /* of the lock; NULL: the thread does not wait */
 		uint64_t address, ns;
@@ -307,7 +307,7 @@ struct report {
 	const struct spans *spans;
 	const char *names;  /* of the reports, with commas between; "": all */
 	const char *kernel; /* the ELF file with symbols; NULL: symbols.h looks for it */
-	unsigned rows;      /* of a table that text shows at most; 0: all */
+	unsigned rows;      /* rows of a table that text shows, at most; 0: all */
 	bool json, failed;
 	uint64_t since_ns, until_ns;
 	uint64_t events, lost, gaps; /* that passed the filter */
@@ -362,7 +362,7 @@ void report_samples_end(void);
 
 /* lock.c: waits for locks, and who has them meanwhile */
 
-/** Of the activities: those of locks, and the end of a thread. */
+/** Takes activities about locks, and the end of a thread. */
 void report_lock_activity(struct report *r, const struct activity *a);
 void report_locks_lost(struct report *r, const struct export_gap *gap);
 /** The thread will not be seen again, or the trace ends: its waits end. */
@@ -394,7 +394,7 @@ void report_events_end(struct report *r);
 /** Takes the rows of a run. After the second, prints what changed. False: there is nothing. */
 bool report_diff_run(struct report *r, const struct report_head *head);
 
-/** Are these, with commas between, names of reports? If not, *wrong is the first wrong one. */
+/** Is `names` a list of reports with commas between? If not, *wrong is the first wrong name. */
 bool report_names_known(const char *names, const char **wrong);
 /** The help text's line for report number n; NULL after the last. */
 const char *report_help(unsigned n);

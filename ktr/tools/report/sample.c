@@ -20,7 +20,7 @@
 /* The timers that are set: when each is due, plus one, by its address. */
 static struct ktr_map due;
 
-/* Something that an activity ends. It counts if the filter selects it. */
+/* Adds a sample of something that an activity ends, if the filter selects it. */
 static void
 sample_ends(struct report *r, const struct activity *a, struct report_sample s)
 {
@@ -139,7 +139,7 @@ on_timer(struct report *r, const struct activity *a)
 		report_add(r, &s);
 }
 
-/* The C function that makes a system call; NULL: it has the same name. */
+/* The C function that makes a system call. NULL: it has the call's name. */
 static const char *
 function_of_call(const char *call)
 {

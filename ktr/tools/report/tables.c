@@ -255,7 +255,7 @@ static struct report_table worst = {
 
 enum { NET_SENT = CELL_MORE, NET_SEGMENTS, NET_AGAIN, NET_RECEIVED, NET_SEGMENTS_IN };
 
-/* Round trips alone are the samples that count. */
+/* Counts only samples that are round trips. */
 static void
 connections_add(struct report_row *row, const struct report_sample *s)
 {
@@ -292,7 +292,7 @@ bios_add(struct report_row *row, const struct report_sample *s)
 	row->cells[IO_QUEUED] += s->queued_ns;
 }
 
-/* Of a bio: what all three tables show. */
+/* Columns about bios that all three tables show. */
 #define BIO_COLUMNS                                                          \
 	COUNT("pieces"), COLUMN("bytes", "bytes", COUNT, CELL_VALUE), TOTAL, \
 	    MS("queued", IO_QUEUED), MEAN, P50, P99, LONGEST, BEGAN

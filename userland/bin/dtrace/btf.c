@@ -25,7 +25,7 @@ struct record {
 	uint32_t size; /* or a type */
 };
 
-/* Bytes that follow the record, and for each part of it. */
+/* How many bytes follow the record, and how many more for each part of it. */
 static const struct {
 	uint8_t fixed, part;
 } extra[BTF_KINDS] = {
@@ -189,7 +189,7 @@ index_types(struct btf *btf, uint32_t size)
 	return NULL;
 }
 
-/* Are the types and names in range to which this one refers? */
+/* Are the types and names to which this type refers in range? */
 static bool
 refers_well(const struct btf *btf, uint32_t number)
 {
@@ -215,7 +215,7 @@ refers_well(const struct btf *btf, uint32_t number)
 	return true;
 }
 
-/* Is it defined by one other type? Then it is a link of a chain, which must end soon. */
+/* Is the type defined by one other type? Then it is a link of a chain, which must end soon. */
 static bool
 is_link(enum btf_kind kind)
 {

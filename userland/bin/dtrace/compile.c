@@ -107,7 +107,7 @@ compile_names(struct source *sources)
 			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES - 1);
 }
 
-/* The stability of a name at all probes that it may be. */
+/* Adds the stabilities of all probes that a name may mean. */
 static void
 add_probes(struct source *s, const char *name)
 {
@@ -127,7 +127,7 @@ add_probes(struct source *s, const char *name)
 	}
 	if (any)
 		return;
-	/* It does not exist yet, or there is no kernel here. */
+	/* The probe does not exist yet, or there is no kernel here. */
 	provider = probe_is_rate(spec.name) ? "profile" : "dtrace";
 	if (*spec.provider != '\0')
 		provider = spec.provider;

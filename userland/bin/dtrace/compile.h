@@ -26,7 +26,7 @@ void compile_sources(struct source *sources, bool list);
 void compile_context(const struct source *s);
 /* What -v says of a text. */
 void compile_report(FILE *to, const struct source *s);
-/* What the guide calls the text: its file, or what stands before its predicate and actions. */
+/* The guide's name for the text: its file, or what stands before its predicate and actions. */
 const char *compile_name(const struct source *s);
 /* Reads what a library declares. */
 void compile_library(const char *text, const char *file);

@@ -27,7 +27,7 @@ struct place {
 	uint32_t line;
 };
 
-/* Zeroed memory until dt_release(). Ends the program if there is none. */
+/* Allocates zeroed memory until dt_release(). Ends the program if there is none. */
 void *dt_alloc(size_t size);
 char *dt_strndup(const char *text, size_t size);
 char *dt_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -103,7 +103,7 @@ extern uint32_t dt_strsize;
 extern unsigned dt_stackframes, dt_ustackframes;
 /* -w was given. */
 extern bool dt_destructive;
-/* The first action that needs it; NULL: none. */
+/* The first action that needs `destructive`; NULL: none. */
 extern struct node *dt_destroys;
 
 extern struct type *type_void, *type_char, *type_int, *type_uint, *type_long, *type_ulong,
@@ -118,7 +118,7 @@ struct type *type_by_name(const char *name);
 struct type *type_by_text(const char *text);
 /* A struct, union or enum by its tag; NULL: there is none. */
 struct type *type_by_tag(enum type_kind kind, const char *tag);
-/* The name in D`name, C`name and kernel`name, whose types are one list; NULL: of another scope. */
+/* The name in D`name, C`name and kernel`name, whose types are one list. NULL: another scope. */
 const char *type_unscoped(const char *text);
 struct type *type_new(enum type_kind kind, const char *name, uint32_t size);
 /* Makes another name of a type. */
@@ -131,9 +131,9 @@ struct type *type_array(struct type *of, uint32_t count);
 struct type *type_base(struct type *type);
 /* The members of a struct or union, the enumerators of an enum, the parameters of a function. */
 struct member *type_members(struct type *type);
-/* A member, also of anonymous ones in it; the offset counts from the type's start. */
+/* Finds a member, also in anonymous ones; the offset counts from the type's start. */
 bool type_member(struct type *type, const char *name, struct member *found);
-/* The value of an enumerator of any enum that is known, or of one that a program has declared. */
+/* Finds the value of an enumerator: of any known enum, or of one that a program has declared. */
 bool type_enumerator(const char *name, bool declared, struct type **type, int64_t *value);
 /* The type of a function of the kernel; NULL: not known. */
 struct type *type_function(const char *name);
@@ -144,7 +144,7 @@ struct type *type_variable(const char *name);
  * mkvars.c writes them. The text has to stay.
  */
 void type_variables(const char *text);
-/* The line of the next probe; of the first: NULL. NULL: there is none. */
+/* The line of the probe after that of `line`; NULL: the first. NULL: there are no more. */
 const char *type_next_probe(const char *line);
 /* As C writes it. */
 const char *type_text(const struct type *type);
@@ -153,7 +153,7 @@ bool type_is_scalar(struct type *type);  /* integers and pointers */
 bool type_is_struct(struct type *type);  /* and union */
 /* A string, or a pointer to char, or an array of char. */
 bool type_is_stringlike(struct type *type);
-/* Is a value of it a text: a string, or an array of characters? */
+/* Is a value of the type a text: a string, or an array of characters? */
 bool type_is_text(struct type *type);
 /* Of a member of this type: bytes. */
 uint32_t type_align(struct type *type);
@@ -342,7 +342,7 @@ enum action {
 	ACT_ERROR,   /* of the compiler's own clause: arg1 to arg5 of ERROR */
 };
 
-/* What statements do, as far as it matters which come before them. */
+/* What statements do, as far as their order matters. */
 enum {
 	DO_RECORD = 1,
 	DO_COMMIT = 2,

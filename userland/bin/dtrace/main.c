@@ -47,7 +47,7 @@ static struct {
 	bool model; /* -32 or -64: there is one here */
 } run;
 
-/* What an option does: it sets an option of -x, a flag or a text of `run`, or it is a program. */
+/* What an option does: sets an option of -x, a flag or a text of `run`, or is a program. */
 static const struct choice {
 	char letter;
 	bool argument;
@@ -178,7 +178,7 @@ take_option(const struct choice *o)
 		exit(0);
 }
 
-/* Options and operands mix: the operands are $1 and so on. */
+/* Takes options and operands, which mix: the operands are $1 and so on. */
 static void
 read_arguments(int argc, char **argv)
 {
@@ -335,7 +335,7 @@ save_anonymous(const void *image, uint32_t size)
 		return 0;
 	}
 	consume_check(image);
-	/* The earlier one is there until this one is whole, if another file can take its place. */
+	/* The earlier image stays until this one is whole, if another file can take its place. */
 	target = realpath(path, NULL);
 	replace = target == NULL ? lstat(path, &s) < 0
 				 : stat(target, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 1 &&
@@ -386,7 +386,7 @@ open_kernel(void)
 		warnx("%s: %s", file_default(FILE_SYMBOLS), why);
 }
 
-/* -r: there are no processes to start, and no kernel to ask. */
+/* With -r: there are no processes to start, and no kernel to ask. */
 static void
 use_recorded(void)
 {
@@ -398,7 +398,7 @@ use_recorded(void)
 	consume_recorded(run.recorded);
 }
 
-/* --target: processes are not known there, nor does anything begin with the boot. */
+/* With --target: no processes are known there, and nothing begins with the boot. */
 static void
 use_target(void)
 {

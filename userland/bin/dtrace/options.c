@@ -76,7 +76,7 @@ static const char ignored[] =
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "strip syslibdir temporal tree tregs udefs unodefs ";
 
-/* What a program cannot set: it is read when this has its meaning. */
+/* Options that a program cannot set: they are needed before it is read. */
 static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath syslibdir ";
 
 void
@@ -218,7 +218,7 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	}
 }
 
-/* false: there is no such value, or there are too many. */
+/* Sets a member. False: there is no such value, or there are too many. */
 static bool
 add_cpp(char letter, const char *value)
 {
@@ -235,7 +235,7 @@ add_cpp(char letter, const char *value)
 	return true;
 }
 
-/* NULL: the number is one that the option takes. */
+/* Says what is wrong with an option's number. NULL: the option takes it. */
 static const char *
 out_of_range(const char *name, uint64_t number)
 {
@@ -377,7 +377,7 @@ lex_pragma(char *line, struct place at)
 		dt_error(at, "D_PRAGMA_DEPEND",
 			 "#pragma D depends_on has a meaning in libraries only");
 	if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
-		return; /* about versions and other libraries: there is one */
+		return; /* a pragma about versions and other libraries: there is one library */
 	if (strcmp(word, "attributes") == 0) {
 		name = strpbrk(line, " \t") == NULL ? NULL : line;
 		if (name == NULL || !stable_pragma(line, at))

@@ -34,7 +34,7 @@ extern struct dt_options dt_options;
 void option_init(void);
 /* Sets an option; value NULL: none was given. NULL: it is set. Otherwise what is wrong. */
 const char *option_set(const char *name, const char *value);
-/* As option_set(), while it traces: only what is asked for then may change. */
+/* As option_set(), while the program traces: only some options may change then. */
 const char *option_change(const char *name, const char *value);
 /* Nanoseconds of a text like 10ms or 100hz; false: it is none. */
 bool option_rate(const char *text, uint64_t *value);

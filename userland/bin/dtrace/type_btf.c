@@ -42,7 +42,7 @@ of_number(uint32_t n)
 		t = type_new(b.size <= 8 ? T_INT : T_STRUCT, b.name, b.size);
 		t->is_signed = b.is_signed;
 		break;
-	case BTF_FLOAT: /* it has a size, and D does nothing with it */
+	case BTF_FLOAT: /* a type with a size, with which D does nothing */
 		t = type_new(T_STRUCT, b.name, b.size);
 		break;
 	case BTF_PTR:

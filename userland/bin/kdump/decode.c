@@ -394,7 +394,7 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		kdump_print_number(v);
 		break;
 	case ARG_SIGNED:
-		/* -1 and such are smaller than half of all numbers, and are meant as int */
+		/* Numbers such as -1 are smaller than half of all numbers, and are meant as int. */
 		if ((int64_t)(int32_t)v < 0 && (v >> 32 == 0 || v >> 32 == UINT32_MAX))
 			printf("%d", (int)v);
 		else

@@ -69,7 +69,7 @@ struct stat_record {
 		uint16_t mode, bsdflags;
 		uint32_t uid, gid, pad;
 		uint64_t rdev;
-		int64_t time[4][2]; /* of access, change of data, of status; birth */
+		int64_t time[4][2]; /* times of access, change of data, change of status; birth */
 		int64_t size, blocks;
 		int32_t blksize;
 		uint32_t flags;
@@ -84,7 +84,7 @@ struct pair {
 	int32_t ours, theirs;
 };
 
-/* The number that FreeBSD has for it. Those that are not in the table are the same. */
+/* FreeBSD's number of an error. Errors that are not in the table have the same number. */
 static int32_t
 translate(const struct pair *table, size_t n, int32_t number)
 {
@@ -179,8 +179,8 @@ put_record(const struct ktr_header *h, const void *first, size_t size, const voi
 }
 
 /*
- * A 0 follows the arguments: FreeBSD's kdump prints a fourth one of faccessat and fchmodat, which
- * have three in Linux.
+ * Appends a 0 to the arguments: FreeBSD's kdump prints a fourth one of faccessat and fchmodat,
+ * which have three in Linux.
  */
 static void
 put_call(const struct ktr_header *h, const struct ktr_syscall *c)

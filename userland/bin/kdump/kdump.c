@@ -36,7 +36,7 @@ static const char *freebsd_path; /* --freebsd; NULL: text */
 
 #define WAIT_US 50000 /* between two looks at the end of a file */
 
-/* Not the file that is read: what it has would be gone. */
+/* Refuses the file that is read: its contents would be lost. */
 static void
 open_freebsd(const char *path, int input)
 {

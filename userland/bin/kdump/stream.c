@@ -157,7 +157,7 @@ wanted(const struct ktr_header *h)
 	if (kdump_options.pid >= 0 && h->ktr_pid != kdump_options.pid &&
 	    h->ktr_tid != kdump_options.pid)
 		return false;
-	/* FreeBSD's kdump learns from these whose system calls they are. */
+	/* FreeBSD's kdump learns from these records whose system calls the others have. */
 	if (kdump_options.freebsd != NULL && (type == KTR_PROCCTOR || type == KTR_PROCDTOR))
 		return true;
 	return type >= KINDS || kinds[type].name == NULL ||

@@ -84,7 +84,7 @@ kdump_print_bytes(const uint8_t *p, size_t n)
 	}
 }
 
-/* Text, whose lines and tabs stay; lines that are too long are folded. */
+/* Prints text, whose lines and tabs stay, and folds lines that are too long. */
 static void
 print_text(const uint8_t *p, size_t n)
 {

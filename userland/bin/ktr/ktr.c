@@ -45,8 +45,8 @@ static const char usage[] =
     "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
-/* The lines of the usage that are about a command. Does not return if there is none of that name.
- */
+/* Finds the lines of the usage that are about a command. Does not return if there is none of that
+ * name. */
 static const char *
 usage_of(const char *verb)
 {
@@ -221,7 +221,7 @@ print_sites(const char *glob)
 	return 0;
 }
 
-/* One name of a probe; missing fields are missing on the left. */
+/* Reads one name of a probe; fields that are missing are on the left. */
 static bool
 name_match(char *spec, const char *line)
 {
@@ -260,7 +260,7 @@ probe_match(const char *specs, const char *line)
 	return match;
 }
 
-/* A file whose contents become *text when it is closed. */
+/* Opens a file whose contents become *text when it is closed. */
 static FILE *
 text_open(char **text)
 {
@@ -302,7 +302,7 @@ print_counts(char *rows)
 	tool_table("provider probes on", table);
 }
 
-/* Of functions, the types of the arguments follow the format, as SDT has them. */
+/* For functions, the types of the arguments follow the format, as for SDT. */
 static char *
 add_types(char *rows)
 {

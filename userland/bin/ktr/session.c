@@ -63,7 +63,7 @@ begin(struct session *s, pid_t pid)
 		err(1, "/dev/probe");
 	if (ioctl(s->fd, s->pid != 0 ? PROBE_FOLLOW : PROBE_FOLLOW_EXEC, (long)pid) < 0)
 		err(1, "process %d", (int)pid);
-	/* It tells whether there is such a function. */
+	/* The answer says whether there is such a function. */
 	switch_functions(s->fd, request, s->function);
 	if (s->graph)
 		switch_functions(s->fd, request, "");
@@ -147,7 +147,7 @@ print_graph(struct session *s, const struct timespec *from)
 	return finish(start(argv, NULL));
 }
 
-/* Options stand before the function, or after it. */
+/* Takes options that stand before the function, or after it. */
 static void
 take_options(struct session *s, int argc, char **argv, const char *usage)
 {

@@ -10,7 +10,7 @@
 #include "userland/bin/dtrace/type.h"
 #include "userland/bin/ktr/ktr.h"
 
-/* What does not read the kernel's types knows none. */
+/* A program that does not read the kernel's types knows none. */
 void
 probe_types_open(void)
 {

@@ -29,7 +29,7 @@ static const char usage[] =
 #define COUNT_MAX 1000000000
 #define JOBS_MAX  64
 
-static char worker_name[16]; /* of the processes that do the work, such as `load:fork` */
+static char worker_name[16]; /* name of the processes that do the work, such as `load:fork` */
 
 const struct load load_table[] = {
     {"switch", 1000, 1, false, load_switch, NULL}, {"lock", 1000, 2, false, NULL, load_lock},

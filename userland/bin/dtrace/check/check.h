@@ -57,9 +57,9 @@ void check_expression(struct node *n);
 /* check_expression() for what may be a variable that is not known yet: then it has no type. */
 void check_place(struct node *n);
 void check_variable_size(struct place at, const struct variable *v); /* one that is used */
-/* Checks one clause, whose probes are known (probe.h). */
+/* Checks a clause whose probes are known (probe.h). */
 void check_clause(struct clause *c);
-/* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
+/* Checks a declaration: `type name`, `self type name`, `type name[types of keys]`. */
 void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
 		   struct member *keys, bool is_array);
 /* Each kind of node, by check_place(). */
@@ -95,13 +95,13 @@ struct type *check_common(struct type *a, struct type *b);
 /* Are two integers compared as signed ones? As in C, where the small ones are int. */
 bool check_compares_signed(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
-/* A string becomes a pointer to its characters. */
+/* Makes a string a pointer to its characters. */
 void check_characters(struct node **n);
-/* D_KEY_TYPE if the engine takes no keys of these types: they are too many for it. */
+/* Error D_KEY_TYPE if the keys are too many words for the engine. */
 void check_key_size(struct place at, const char *what, const struct member *keys);
-/* Is it an address with its program, as of usym()? The engine has two keys for it. */
+/* Is the value an address with its program, as of usym()? The engine has two keys for it. */
 bool check_is_user_symbol(const struct node *n);
-/* Is it the constant 0, as a number or a pointer? */
+/* Is the node the constant 0, as a number or a pointer? */
 bool check_is_null(struct node *n);
 /* The type of a variable that holds the value. */
 struct type *check_held(struct node *n);
@@ -128,9 +128,9 @@ void expand_inline(struct node *n, struct inline_def *def, const struct node *gi
 struct translator *expand_translator(struct type *from, struct type *to);
 /* xlate <type> (value) */
 void expand_xlate(struct node *n);
-/* A member of what a translator makes: the translator's expression for it. */
+/* Replaces a member of what a translator makes by the translator's expression for it. */
 void expand_member(struct node *n);
-/* place = xlate <type> (value), where the type is a struct. */
+/* Expands place = xlate <type> (value), where the type is a struct. */
 void expand_store(struct node *n);
 
 /* How many expressions that are being checked contain each other. */
@@ -142,7 +142,7 @@ const char *check_op_text(uint32_t op);
 bool check_is_pointer(struct node *n); /* or an array */
 bool check_is_scalar(struct node *n);  /* or an array, whose address it is */
 struct type *check_promoted(struct type *type);
-/* A variable or memory; may it be written? */
+/* Is the node a variable or memory? May a program write to it? */
 bool check_is_place(struct node *n);
 bool check_is_writable(struct node *n);
 
@@ -179,15 +179,15 @@ struct probe *probe_all(void);
 void probe_forget(void);
 /* Fills in the first probe from the id p->id on, for probe_all(). False: there is none. */
 extern bool (*probe_describe)(struct dif_probe *p);
-/* Without a kernel: those of SDT that its build has described. */
+/* The probes of SDT that the kernel's build has described, for use without a kernel. */
 struct probe *probe_described(void);
 /* Does a description with four fields, which may be globs, or empty, match the probe? */
 bool probe_matches(const char *full, const struct dif_probe *p);
-/* The one field of the description that does not match the probe; -1: more do not, or none. */
+/* The field of the description that does not match the probe. -1: several do not, or none. */
 int probe_one_wrong(const char *full, const struct dif_probe *p);
 /* Does one of the names mean it? */
 bool probe_is_meant(const struct probe_spec *names, const struct dif_probe *p);
-/* profile-N or tick-N: a probe that is made when it is named. */
+/* Is that profile-N or tick-N, a probe that is made when it is named? */
 bool probe_is_rate(const char *name);
 /* The four fields of a full name. */
 void probe_split(const char *full, struct dif_probe *p);
@@ -229,26 +229,26 @@ enum stable_part { STABLE_PROVIDER, STABLE_MODULE, STABLE_FUNCTION, STABLE_NAME,
 
 extern const struct attributes stable_best;    /* Stable/Stable/Common */
 extern const struct attributes stable_private; /* Private/Private/Unknown */
-/* The least of what was used so far. */
+/* The least stability of what was used so far. */
 extern struct attributes stable_used;
-/* Not 0: what is used now is the definition of a library's name, whose stability alone counts. */
+/* Not 0: what is used now defines a name of a library, whose stability alone counts. */
 extern unsigned stable_hidden;
 
 /* Forgets what pragmas have said, and the minimum. */
 void stable_init(void);
 struct attributes stable_min(struct attributes a, struct attributes b);
-/* Of a part of a probe's name, or its arguments. */
+/* The stability of a part of a probe's name, or of its arguments. */
 struct attributes stable_of_probe(const char *provider, enum stable_part part);
-/* Of the fields that a probe's description has, of a provider that it means. */
+/* The stability of the fields that a probe's description has, of a provider that it means. */
 struct attributes stable_of_description(const struct dif_probe *spec, const char *provider);
-/* Of the name of a variable or inline. */
+/* The stability of the name of a variable or inline. */
 struct attributes stable_of_name(const char *name);
-/* The program uses it at this place: D_ATTR_MIN if it is less than -x amin. */
+/* The program uses a name at this place: D_ATTR_MIN if it is less stable than -x amin. */
 void stable_use(struct place at, const char *what, struct attributes a);
-/* -x amin. false: the text is not of the form Stable/Private/Common. */
+/* Sets -x amin. False: the text is not of the form Stable/Private/Common. */
 bool stable_set_minimum(const char *text);
-/* #pragma D attributes A/B/C NAME, or A/B/C provider PROVIDER PART. false: it has not this form. */
+/* #pragma D attributes A/B/C NAME, or A/B/C provider PROVIDER PART. False: it has another form. */
 bool stable_pragma(char *text, struct place at);
-/* D_PRAGMA_UNUSED if one of the program is about a name that nothing has. */
+/* D_PRAGMA_UNUSED if a pragma of the program is about a name that nothing has. */
 void stable_check_pragmas(void);
 void stable_print(FILE *to, const char *heading, struct attributes a);

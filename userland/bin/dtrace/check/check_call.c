@@ -130,7 +130,7 @@ is_accepted(char letter, struct node *arg)
 	}
 }
 
-/* An aggregation as an argument: only its name. */
+/* Checks an aggregation as an argument: only its name may be there. */
 static void
 check_reference(struct node *n)
 {

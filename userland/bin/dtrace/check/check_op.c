@@ -76,7 +76,7 @@ check_compares_signed(struct type *a, struct type *b)
 
 /* ---- constants ---- */
 
-/* The value of an operator. The type of the operands says whether it is that of signed numbers. */
+/* Computes an operator. The type of the operands says whether they are signed. */
 static uint64_t
 compute(const struct op *o, bool is_signed, uint64_t a, uint64_t b)
 {
@@ -139,7 +139,7 @@ check_computed(struct node *n, struct type *type, uint64_t value)
 	    (is_signed || (int64_t)value > 0))
 		type = is_signed ? type_long : type_ulong;
 	check_constant(n, type, value);
-	/* 64 bits, as when it runs: what stores it cuts it. */
+	/* 64 bits, as when the program runs: storing the value cuts it. */
 	if (type_base(type)->size < type_int->size)
 		n->value = value;
 }
@@ -454,7 +454,7 @@ check_assign(struct node *n)
 			 "operator =: an array cannot be assigned as a whole");
 	n->type = l->type;
 	if (n->op != 0) {
-		/* x op= y is x = x op y: what finds the place is done twice. */
+		/* x op= y is x = x op y: code that finds the place runs twice. */
 		n->right = r = node_op(N_BINARY, n->op, n->at, l, r);
 		check_expression(r);
 	}

@@ -31,7 +31,7 @@ check_is_writable(struct node *n)
 	}
 }
 
-/* May it be an address of memory of the program's own? Only the kernel knows for sure. */
+/* May the value be an address of the program's own memory? Only the kernel knows for sure. */
 static bool
 is_scratch(struct node *n)
 {

@@ -18,7 +18,7 @@ struct binding {
 #define MAX_EXPANSIONS 100000
 #define MAX_NESTED     64
 static unsigned temporaries;
-static unsigned expansions, expanding; /* of inlines and translators: all; one in the other */
+static unsigned expansions, expanding; /* of inlines and translators: in all; one within another */
 
 void
 expand_init(void)
@@ -46,7 +46,7 @@ clone_one(const struct node *n, const struct binding *bindings)
 	return copy;
 }
 
-/* And those that follow it in its list, which may be long. */
+/* Copies a node, and those that follow it in its list, which may be long. */
 static struct node *
 clone(const struct node *n, const struct binding *bindings)
 {
@@ -82,7 +82,7 @@ check_replace(struct node *n, const struct node *by)
 	n->next = next;
 }
 
-/* Expands to value, converted to the type if there is one. */
+/* Expands a node to value, converted to the type if there is one. */
 static void
 expand(struct node *n, const struct node *value, const struct binding *bindings, struct type *type,
        const char *tag)
@@ -201,7 +201,7 @@ after(const struct node *assignments, struct node *n)
 	return node_op(N_COMMA, 0, n->at, check_clone(assignments), after(assignments->next, n));
 }
 
-/* Expands to value, of that type, after the assignments of its bindings. */
+/* Expands a node to value, of that type, after the assignments of its bindings. */
 static void
 expand_after(struct node *n, const struct node *assignments, const struct node *value,
 	     const struct binding *bindings, struct type *type)
@@ -278,7 +278,7 @@ expand_xlate(struct node *n)
 			 type_text(n->left->type), type_text(n->type));
 }
 
-/* A member of what a translator makes: the translator's expression for it. */
+/* Replaces a member of what a translator makes by the translator's expression for it. */
 void
 expand_member(struct node *n)
 {

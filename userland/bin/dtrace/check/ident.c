@@ -259,7 +259,7 @@ ident_suggest_function(const char *name)
 	return suggest_name(name, name_of_function);
 }
 
-/* D's own, then the program's that have a type. */
+/* Names D's own variables, then those of the program that have a type. */
 static const char *
 name_of_global(size_t i)
 {

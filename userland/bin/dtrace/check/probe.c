@@ -38,7 +38,7 @@ probe_is_rate(const char *name)
 	return strncmp(name, "tick-", 5) == 0 || strncmp(name, "profile-", 8) == 0;
 }
 
-/* Up to one of these characters; goes on after it. */
+/* Returns the text up to one of these characters; *text goes on there. */
 static char *
 cut(const char **text, const char *ends)
 {
@@ -253,7 +253,7 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 	return NULL;
 }
 
-/* What the guide's providers show instead of the kernel's own structs; NULL: the same. */
+/* Types that the guide's providers show instead of the kernel's own structs. NULL: the same. */
 static const char *
 stable_type(const char *type)
 {

@@ -46,7 +46,7 @@ static const struct {
     {" fbt ", {PART(EVOLVING, ISA), NOTHING, NOTHING, PART(EVOLVING, ISA), PART(PRIVATE, ISA)}},
 };
 
-/* What pragmas have said; name: "x", or "fbt args". */
+/* What a pragma has said; name: "x", or "fbt args". */
 static struct said {
 	struct said *next;
 	const char *name;

@@ -28,7 +28,7 @@ gen_constant(uint64_t value, unsigned r)
 		gen_insn(DIF_HIGH, r, 0, 0, (int32_t)(value >> 32));
 }
 
-/* There are 15 registers: the expression may be that deep. */
+/* There are 15 registers: an expression may be as deep as that. */
 unsigned
 gen_need(const struct node *n, unsigned r)
 {
@@ -185,7 +185,7 @@ gen_unary(struct node *n, unsigned r)
 	case '&': {
 		int32_t offset = gen_place(n->left, r);
 
-		/* Who stores by the address cannot know the room. */
+		/* Who stores by the address cannot know how much room there is. */
 		if (n->left->kind == N_MEMBER && type_base(n->left->type)->kind == T_STRING &&
 		    n->left->member.value != dt_strsize + 1)
 			dt_error(n->at, "D_UNKNOWN", "&: strsize was not %u where the struct is",

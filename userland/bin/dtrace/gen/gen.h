@@ -56,7 +56,7 @@ struct image {
 };
 extern struct image gen_image;
 
-/* The offset of a text in the string table; the same for the same text. */
+/* The offset of a text in the string table. Equal texts have one. */
 uint32_t image_text(const char *text, size_t size);
 /* Puts the image together. */
 void *image_finish(const struct dif_options *options, const char *option_text, uint32_t flags);
@@ -65,11 +65,11 @@ void *image_finish(const struct dif_options *options, const char *option_text, u
 extern uint16_t gen_action_number;
 /* Adds an instruction; returns its number. */
 size_t gen_insn(enum dif_op op, unsigned d, unsigned a, unsigned b, int32_t imm);
-/* The value of an expression to register r; uses those from r on. */
+/* Computes an expression into register r; uses registers from r on. */
 void gen_value(struct node *n, unsigned r);
 /* As gen_value(), converted to a type. */
 void gen_value_as(struct node *n, struct type *type, unsigned r);
-/* A list of jumps goes to one place, which gen_land() says. */
+/* The jumps of a list go to one place, which gen_land() says. */
 /* Jumps if the expression is true (`when`), or false. */
 void gen_jump(struct node *n, unsigned r, bool when, struct buffer *jumps);
 void gen_always(struct buffer *jumps);
@@ -84,7 +84,7 @@ uint32_t gen_variable(struct variable *v);
  * them keeps it in a variable; this finds these clauses.
  */
 void gen_plan_times(struct clause *clauses);
-/* The variable in which each time is kept; NULL: it is not. */
+/* The variable in which each time is kept. NULL: none is. */
 extern struct variable *gen_time[TIMES];
 /* Makes the clause's program. */
 void gen_clause(struct clause *c);
@@ -107,7 +107,7 @@ void gen_cut(struct type *type, unsigned r);
 void gen_load_variable(struct node *n, unsigned r);
 /* The address of what is in memory: register r, and an offset to add. */
 int32_t gen_place(struct node *n, unsigned r);
-/* What is at an address, or its address if it has no value. */
+/* Loads what is at an address; if that has no value, its address. */
 void gen_load(struct type *type, unsigned r, unsigned address, int32_t offset);
 void gen_member(struct node *n, unsigned r);
 /* Stores register `value` in the place n; uses registers from r on. */
@@ -119,7 +119,7 @@ void gen_store(struct node *n, unsigned value, unsigned r);
 struct gen_record {
 	bool open;
 	uint32_t number, size; /* of the layout */
-	uint32_t flag;         /* of what is generated now: 1 + offset, or 0 */
+	uint32_t flag;         /* flag of what is generated now: 1 + offset, or 0 */
 };
 extern struct gen_record gen_record;
 /* Opens a record, unless one is open. */
@@ -129,12 +129,12 @@ void record_open(void);
 void record_place_strings(void);
 /* Room in the open record. */
 uint32_t record_reserve(struct node *n, uint32_t size, uint32_t align);
-/* Another action of the record; its fields follow. */
+/* Begins another action of the record; its fields follow. */
 void record_action(enum action action, const char *format);
 void record_field(struct rec_field f);
 /* Records a value, and says how it is shown. */
 void record_value(struct node *n);
 void record_print(struct node *n);
 void record_tracemem(struct node *n);
-/* How func() and its kin show an address: SHOW_SYM to SHOW_UADDR; of any other node 0. */
+/* How func() and its kin show an address: SHOW_SYM to SHOW_UADDR; 0 for other nodes. */
 enum show record_symbol_of(const struct node *n);

@@ -25,7 +25,7 @@ gen_cut(struct type *type, unsigned r)
 			 gen_is_unsigned(type) ? (int32_t)type->size : -(int32_t)type->size);
 }
 
-/* Is the value surely one of its type? Operators compute with 64 bits. */
+/* Does the value surely fit its type? Operators compute with 64 bits. */
 static bool
 is_cut(const struct node *n)
 {
@@ -131,7 +131,7 @@ gen_keys(struct node *keys, const struct member *types, unsigned r)
 {
 	unsigned at = r, unused;
 
-	/* All values first: one may need keys for itself. */
+	/* Computes all values first: one may need keys for itself. */
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		if (type_base(k->type)->kind != T_STACK) {
 			bool typed = types != NULL && type_is_scalar(types->type);
@@ -214,14 +214,14 @@ gen_load(struct type *type, unsigned r, unsigned address, int32_t offset)
 			 offset);
 		return;
 	}
-	/* What has no value in a register is its address. */
+	/* A thing that has no value in a register is its address. */
 	if (offset != 0)
 		gen_insn(DIF_ADD | DIF_IMM, r, address, 0, offset);
 	else if (r != address)
 		gen_insn(DIF_OR, r, R0, address, 0);
 }
 
-/* Has it a sign? An enum does if one of its values is below 0. */
+/* Is the type signed? An enum is if one of its values is below 0. */
 static bool
 is_signed_field(struct type *type)
 {

@@ -228,7 +228,7 @@ add_print_type(struct rec_field *f, struct type *type)
 		f->element = (uint16_t)type_base(base->to)->size;
 }
 
-/* Is it an array of structs, or of arrays? */
+/* Is the type an array of structs, or of arrays? */
 static bool
 is_nested(struct type *type)
 {
@@ -236,7 +236,7 @@ is_nested(struct type *type)
 	       (type_is_struct(type->to) || type_base(type->to)->kind == T_ARRAY);
 }
 
-/* The fields of print(): with names, and those of structs in them. */
+/* Adds the fields of print(): with names, and those of structs in them. */
 static void
 add_print_fields(struct type *type, const char *name, uint32_t offset, const struct member *m)
 {

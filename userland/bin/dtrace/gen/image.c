@@ -13,7 +13,7 @@ image_text(const char *text, size_t size)
 	struct buffer *b = &gen_image.strings;
 	char *copy = dt_strndup(text, size);
 
-	size = strlen(copy); /* what comes after a NUL in it is no part of a string */
+	size = strlen(copy); /* bytes after a NUL in it are no part of a string */
 	if (b->size == 0)
 		buffer_add(b, "", 1);
 	for (size_t at = 0; at < b->size; at += strlen((char *)b->data + at) + 1)

@@ -40,7 +40,7 @@ cpp_fail(const char *what, const char *text)
 
 /* ---- #if ---- */
 
-/* A copy in which `defined` has its value, names that are left are 0, and numbers are long. */
+/* Is a condition true? `defined` has its value, names that are left are 0, numbers are long. */
 static bool
 condition(const char *text)
 {
@@ -157,7 +157,7 @@ put_marker(void)
 
 static void read_file(const char *file, const char *text);
 
-/* "x" is looked for beside the file that includes it, then, as <x>, in the folders of -I. */
+/* Finds "x" beside the file that includes it, then, as <x>, in the folders of -I. */
 static void
 include(const char *name)
 {
@@ -195,7 +195,7 @@ struct branch {
 	bool taken, done, last;
 };
 
-/* A directive about branches; false: it is another one. */
+/* Does a directive about branches. False: it is another one. */
 static bool
 branch(const char *word, const char *rest, struct branch *stack, unsigned *depth)
 {
@@ -314,7 +314,7 @@ cpp_run(const char *file, const char *text)
 	in = (struct input){.file = file};
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		cpp_define(own[i]);
-	/* As the guide has it: 1 says that nothing but the standard's is taken. */
+	/* As in the guide, 1 says that only the standard's names are taken. */
 	if (cpp_options.stdc != 's')
 		cpp_define(cpp_options.stdc == 'c' ? "__STDC__ 1" : "__STDC__ 0");
 	for (unsigned i = 0; i < cpp_options.macro_count; i++) {

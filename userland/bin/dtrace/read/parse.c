@@ -64,7 +64,7 @@ refuse_loops(void)
 			    words[i]);
 }
 
-/* Up to the closing brace, which is taken. */
+/* Reads up to the closing brace, and takes that. */
 static struct node *
 parse_statements(void)
 {

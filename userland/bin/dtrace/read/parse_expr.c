@@ -132,7 +132,7 @@ parse_type_operand(struct place at)
 	return n;
 }
 
-/* offsetof(type, member.member...) is a constant of its own: it needs no more than the type. */
+/* Reads offsetof(type, member.member...), a constant that needs no more than the type. */
 static struct node *
 parse_offsetof(struct place at)
 {

@@ -227,7 +227,7 @@ is_tag(const struct token *t)
 static const char *const words[] = {"char", "short", "int", "long", "signed", "unsigned"};
 enum { CHAR, SHORT, INT, LONG, SIGNED, UNSIGNED, WORDS };
 
-/* What they mean together, which stand so often each. */
+/* Says what specifiers, of which each stands so often, mean together. */
 static struct type *
 basic_type(struct place at, const unsigned n[WORDS])
 {
@@ -377,7 +377,7 @@ function_type(struct type *returned, struct member *parameters)
 	return t;
 }
 
-/* [..] and (..) after a name; an array's innermost size comes last. */
+/* Reads [..] and (..) after a name; an array's innermost size comes last. */
 static struct type *
 parse_suffixes(struct type *base, struct declarator *d)
 {
@@ -491,7 +491,7 @@ parse_inline(void)
 	lex_expect(';');
 }
 
-/* After `translator`: to < from name > { member = expression; ... }; */
+/* Reads after `translator`: to < from name > { member = expression; ... }; */
 static void
 parse_translator(void)
 {

@@ -43,7 +43,7 @@ struct dt_macros {
 	int argc; /* argv[0]: $0 */
 	char **argv;
 	bool *used;       /* one for each of argv */
-	bool defaultargs; /* those that are not given are 0 and "" */
+	bool defaultargs; /* arguments that are not given are 0 and "" */
 	bool no_target;   /* $target is an error: a recorded trace has none */
 	uint64_t target, pid, ppid, pgid, sid, uid, euid, gid, egid;
 };
@@ -57,10 +57,10 @@ const struct token *lex_peek2(void);
 struct token lex_next(void);
 bool lex_is(uint32_t op);
 bool lex_is_name(const char *name);
-/* Takes the token if it is the one meant. */
+/* Takes the next token if it is this one. */
 bool lex_take(uint32_t op);
 bool lex_take_name(const char *name);
-/* Takes the token, or says that it was expected. */
+/* Takes the next token if it is this one; else says that it was expected. */
 void lex_expect(uint32_t op);
 _Noreturn void lex_expected(const char *what);
 /*
@@ -93,9 +93,9 @@ void lex_character(struct token *t);
 
 /* Forgets the program. */
 void parse_init(void);
-/* Adds the clauses and declarations of a text to the program; false: there is nothing in it. */
+/* Adds the clauses and declarations of a text to the program. False: the text has none. */
 bool parse_program(const char *text, struct place at);
-/* An expression with assignments but without commas; with them. */
+/* Reads an expression with assignments but without commas; and with commas. */
 struct node *parse_expression(void);
 struct node *parse_list_item(void);
 /* Does a type come next? May it begin with this token? */
@@ -143,14 +143,14 @@ void cpp_undefine(const char *name);
 bool cpp_is_defined(const char *name, size_t size);
 /*
  * Appends the text with its macros expanded. Returns where a macro begins whose arguments are not
- * all in the text; NULL: all was done.
+ * all in the text. NULL: all was done.
  */
 const char *cpp_expand(struct buffer *to, const char *text);
 /* The text with its macros expanded. */
 char *cpp_expanded(const char *text);
 void cpp_put(struct buffer *to, const char *text, size_t size);
 const char *cpp_skip_blanks(const char *p);
-/* A token: a name, a number, a quoted text, blanks, or one character. Its size. */
+/* The size of a token: a name, a number, a quoted text, blanks, or one character. */
 size_t cpp_token_size(const char *p);
-/* A copy without the blanks at both ends. */
+/* Copies a text without the blanks at both ends. */
 char *cpp_trimmed(const char *text, size_t size);

@@ -246,7 +246,7 @@ compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
 	}
 }
 
-/* From key number `from` on, then from the first. */
+/* Compares keys number `from` and after, then the first ones. */
 static int
 compare_keys(const struct agg_entry *a, const struct agg_entry *b)
 {
@@ -318,7 +318,7 @@ compare_rows(const void *one, const void *other)
 	return dt_options.aggsortrev && !truncating ? -c : c;
 }
 
-/* The entries of the aggregations, those with the same keys in one row; sorted. */
+/* Makes rows of the aggregations' entries, one for equal keys; sorts them. */
 static struct row *
 make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 {

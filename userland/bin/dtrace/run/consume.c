@@ -96,7 +96,7 @@ say_matches(struct source *s, const uint32_t *matches)
 	unsigned total = 0;
 	const char *how = s != NULL ? "matched" : "specified";
 
-	probe_forget(); /* the kernel has made some for the image */
+	probe_forget(); /* the kernel has made some probes for the image */
 	for (; s != NULL; s = s->next) {
 		compile_context(s);
 		s->matched = 0;
@@ -134,7 +134,7 @@ refuse_destruction(void)
 		errx(1, "could not enable tracing: Destructive actions not allowed");
 }
 
-/* A record, and one element, must have room. */
+/* A buffer must have room for a record, and for one element. */
 static void
 check_sizes(const struct dif_header *h)
 {
@@ -267,7 +267,7 @@ say_losses(const struct dif_status *s)
 
 /* ---- reading ---- */
 
-/* What a request reads of a CPU, into buf of `size` bytes; bytes. */
+/* Reads what a request gives of a CPU into buf of `size` bytes. Returns how many. */
 static size_t
 read_cpu(unsigned long request, uint32_t cpu, void *buf, size_t size)
 {
@@ -338,7 +338,7 @@ print_queues(uint32_t cpus, uint64_t until)
 	}
 }
 
-/* The latest time of the records that have to go until a buffer is left. 0: none has. */
+/* The latest time of the records that must be printed before the buffers are left. 0: none has. */
 static uint64_t
 latest_beyond(struct queue q, size_t bufsize)
 {
@@ -382,7 +382,7 @@ work(const struct dif_status *s, bool records, bool aggs)
 		err(1, "memory");
 	for (uint32_t cpu = 0; cpu < cpus && records && bufsize > 0; cpu++)
 		fill_queue(&queues[cpu], cpu, bufsize);
-	/* What was recorded before the aggregations were read finds them as they were, or later. */
+	/* Records from before the aggregations were read find them as they were, or later. */
 	for (uint32_t cpu = 0; cpu < cpus && aggs && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(cpus, ended ? UINT64_MAX : s->time);
@@ -391,7 +391,7 @@ work(const struct dif_status *s, bool records, bool aggs)
 	free(table);
 }
 
-/* Waits for ^C and its like, so long; true: one came. */
+/* Waits that long for ^C and its like. True: one came. */
 static bool
 wait_signal(const sigset_t *signals, uint64_t ns)
 {
@@ -479,7 +479,7 @@ trace(const sigset_t *signals)
 /* ---- a recorded trace (-r) ---- */
 
 static const char *recorded; /* the file; NULL: the kernel is traced */
-static bool damaged;         /* it is not whole, as a message says */
+static bool damaged;         /* the trace is not whole, as a message says */
 static sigset_t ends_replay;
 static bool interrupted;
 
@@ -515,7 +515,7 @@ is_same_file(const char *a, const char *b)
 	       S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-/* Fires what is recorded. True: the user has ended it. */
+/* Fires what was recorded. True: the user has ended it. */
 static bool
 replay(const sigset_t *signals)
 {

@@ -13,7 +13,7 @@
 #include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/options.h"
 
-/* flowindent: of each CPU, how deep its calls are, and the last record. */
+/* For flowindent: how deep the calls of each CPU are, and its last record. */
 static struct {
 	unsigned depth;
 	struct dif_record last;
@@ -104,7 +104,7 @@ print_flow(uint32_t cpu, const struct dif_probe *p, bool again, bool goes_on)
 	fprintf(print_out, "%3u %-41s ", cpu, text);
 }
 
-/* Are these of two clauses at one probe? */
+/* Are these records of two clauses at one probe? */
 static bool
 is_same_firing(const struct dif_record *a, const struct dif_record *b)
 {
@@ -221,7 +221,7 @@ do_system(const struct rec_action *a, const uint8_t *data)
 	free(command);
 }
 
-/* Adds to a file; "": to that of -o, or standard output, as before. */
+/* Appends to a file; "": to that of -o, or standard output, as before. */
 static void
 do_reopen(const char *path)
 {
@@ -351,7 +351,7 @@ output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record 
 	for (uint32_t i = 0; i < l->count; i++)
 		any |= is_done(&view.actions[l->first + i], data);
 	if (!any)
-		return; /* each stood in an `if` whose condition did not hold */
+		return; /* each action stood in an `if` whose condition did not hold */
 	print_row_start(cpu, find_probe(r->probe), r, next);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct rec_action *a = &view.actions[l->first + i];

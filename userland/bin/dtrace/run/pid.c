@@ -44,7 +44,7 @@ make(struct wanted *w, uint32_t kind, uint64_t start, uint64_t offset, const cha
 		 w->full, w->pid.pid, w->pid.error[0] != '\0' ? w->pid.error : strerror(errno));
 }
 
-/* The number of a name like 1f; false: it is none. */
+/* Reads the number in a name like 1f. False: it is none. */
 static bool
 is_offset(const char *name, uint64_t *offset)
 {

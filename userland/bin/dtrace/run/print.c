@@ -244,7 +244,7 @@ print_member(const struct rec_field *f, const uint8_t *record)
 	}
 }
 
-/* A field, and all that belongs to it; the field after it. */
+/* Prints a field, and all that belongs to it. Returns the field after that. */
 static const struct rec_field *
 print_tree(const struct rec_field *f, const uint8_t *record, unsigned depth)
 {

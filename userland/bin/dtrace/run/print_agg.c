@@ -62,7 +62,7 @@ power(uint64_t base, uint64_t exponent)
 	return p;
 }
 
-/* Where a bucket begins; the first one of those with ends: where the next one does. */
+/* Where a bucket begins; for those with ends, after the first one: where the next one does. */
 static int64_t
 bucket_value(const struct dif_agg *a, unsigned b)
 {
@@ -84,7 +84,7 @@ bucket_value(const struct dif_agg *a, unsigned b)
 	return (int64_t)power(f, m);
 }
 
-/* Of a distribution; 0: the aggregation is a number. */
+/* The buckets of a distribution. 0: the aggregation is a number. */
 static uint16_t
 bucket_count(const struct dif_agg *a)
 {
@@ -266,7 +266,7 @@ print_distribution(uint32_t agg, const struct agg_entry *e)
 
 /* ---- agghist and aggpack: one row for each key ---- */
 
-/* Of the aggregation that is printed: the counts' scale, or the buckets that any entry uses. */
+/* For the aggregation that is printed: the counts' scale, or the buckets that entries use. */
 static struct scale pack_scale;
 static unsigned pack_first, pack_last;
 
@@ -337,7 +337,7 @@ pack_print_heading(uint32_t agg, int width)
 	fprintf(print_out, ". %*s | count\n", -max, "max");
 }
 
-/* A bucket as one character: the higher, the more of the entry it has. */
+/* Prints a bucket as one character: the higher, the more of the entry it has. */
 static void
 print_level(int64_t count, const struct scale *s)
 {
@@ -386,7 +386,7 @@ void
 print_agg_value(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
-	/* Of keys that it does not have: a distribution of nothing. */
+	/* For keys that an aggregation does not have: a distribution of nothing. */
 	struct agg_entry none = {.agg = agg, .value_words = bucket_count(a)};
 	uint64_t *nothing = NULL;
 

@@ -28,7 +28,7 @@ put_number(const struct conversion *c, char letter, uint64_t value)
 	fmt_value(put, NULL, &spec, value);
 }
 
-/* Of the text as it is shown, as much as the precision says. most < 0: else all of it. */
+/* Prints the text, cut to the precision. most < 0: all of it. */
 static void
 put_text(const struct conversion *c, int most, const char *text)
 {
@@ -68,7 +68,7 @@ put_time(const struct conversion *c, uint64_t ns)
 	put_text(c, -1, text);
 }
 
-/* %S: what cannot be printed as C's escapes. */
+/* Prints %S: characters that cannot be printed as C's escapes. */
 static void
 put_escaped(const struct conversion *c, const char *s, size_t max)
 {
@@ -95,7 +95,7 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 	free(text);
 }
 
-/* %d and %i print what is unsigned as such. */
+/* Prints %d and %i: unsigned values as unsigned ones. */
 static void
 put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned size)
 {
@@ -104,7 +104,7 @@ put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned
 		      : strchr("dDiuU", c->letter) != NULL            ? 'u'
 								      : 'x';
 
-	/* The size of the argument, unless the format says a smaller one. */
+	/* The size of the argument, unless the format has a smaller one. */
 	if (c->spec.type == FMT_CHAR)
 		size = 1;
 	if (c->spec.type == FMT_SHORT && size > 2)
@@ -174,7 +174,7 @@ put_field(const struct conversion *c, const struct rec_field *f, const uint8_t *
 	}
 }
 
-/* The value of %*; below 0: to the left. */
+/* Takes the value of %*; below 0: to the left. */
 static void
 set_width(struct conversion *c, int width)
 {

@@ -59,7 +59,7 @@ __attribute__((weak)) void remote_attach(const char *line, const char *kernel);
 int consume(const void *image, struct source *sources, const char *output, bool leave);
 /* May the image be enabled? Does not return if actions need -w, or if a record has no room. */
 void consume_check(const void *image);
-/* A sign of life, for who does something else for long. */
+/* Gives a sign of life, for code that does something else for long. */
 void consume_live(void);
 
 /* ---- target.c ---- */
@@ -81,7 +81,7 @@ bool target_has_ended(void);
 void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
 /* Writes what was printed. */
 void output_flush(void);
-/* Something was not written, as a message says. */
+/* Something could not be written, as a message says. */
 extern bool output_failed;
 
 /* ---- print.c, print_format.c, print_agg.c ---- */
@@ -114,7 +114,7 @@ int print_number_width(const struct rec_field *f);
 void print_trace(const struct rec_field *f, const uint8_t *data);
 /* An address, as SHOW_SYM and its kin show it; for those of programs DIF_B_PROGRAM. */
 const char *print_symbol(enum show show, uint64_t address, uint64_t program);
-/* Where the kernel's function begins that contains the address; the address: there is none. */
+/* The start of the kernel's function that contains the address; if there is none, the address. */
 uint64_t print_function_start(uint64_t address);
 /* A stack, of the kernel or a program: a line for each frame, up to the first 0. */
 void print_stack(const struct rec_field *f, const void *data, unsigned indent);
@@ -122,7 +122,7 @@ void print_stack(const struct rec_field *f, const void *data, unsigned indent);
 bool print_is_user(const struct rec_field *f);
 /* Bytes in hexadecimal, and as characters. */
 void print_bytes(const uint8_t *data, size_t size);
-/* What print() shows: a value, and all that is in it. */
+/* Prints what print() shows: a value, and all that is in it. */
 void print_fields(const struct rec_field *f, const uint8_t *record);
 
 /* An aggregation's entry: its keys, in the order of pushing, and its value. */
@@ -159,7 +159,7 @@ void print_printa(const char *format, struct agg_entry *const *entries, const ui
 bool pack_wanted(uint32_t agg);
 void pack_print_heading(uint32_t agg, int width);
 void pack_print_value(uint32_t agg, const struct agg_entry *e);
-/* A value as printa() without a format shows it. */
+/* Prints a value as printa() without a format shows it. */
 void print_agg_value(uint32_t agg, const struct agg_entry *e);
 /* The number of a value, which sorting compares: an average, a deviation or a sum. */
 __int128 agg_number(uint32_t agg, const struct agg_entry *e);
@@ -175,7 +175,7 @@ void agg_clear(uint32_t agg);
 void agg_trunc(uint32_t agg, int64_t keep);
 void agg_normalize(uint32_t agg, uint64_t by);
 uint64_t agg_normal(uint32_t agg);
-/* Prints them; format NULL: as the guide's default. */
+/* Prints aggregations; format NULL: as the guide's default. */
 void agg_print(const char *format, const uint32_t *aggs, unsigned count);
 /* Prints all that no printa() has printed. */
 void agg_print_rest(void);

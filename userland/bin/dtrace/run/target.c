@@ -103,7 +103,7 @@ target_open(const char *command, const char *process_text)
 	}
 }
 
-/* Also of a process for which nobody has waited yet. */
+/* True also of a process for which nobody has waited yet. */
 static bool
 process_has_ended(void)
 {

@@ -43,7 +43,7 @@ static struct executable {
 	char *path;
 	uint8_t *file; /* NULL: it cannot be read, or is no executable */
 	uint64_t size;
-	uint64_t base; /* the address in memory of what has address 0 in the file */
+	uint64_t base; /* the address in memory of what is at address 0 of the file */
 	const struct elf_symbol *symbols;
 	const char *names;
 	uint64_t count, names_size;
@@ -98,7 +98,7 @@ open_file(struct executable *p, const char *path)
 	find_symbols(p);
 }
 
-/* Makes an address of the file its offset in the file; false: it is not in its code. */
+/* Makes an address of the file its offset in the file. False: it is not in the file's code. */
 static bool
 code_offset(const struct executable *p, uint64_t *address)
 {
@@ -162,7 +162,7 @@ usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **obj
 	const char *slash = strrchr(p->path, '/');
 	uint64_t here = address - p->base, offset = here;
 
-	/* What is not in its code is in a library, of which nothing is known here. */
+	/* An address that is not in its code is in a library, of which nothing is known here. */
 	*object =
 	    slash != NULL && (p->file == NULL || address == USYMBOL_ANY || code_offset(p, &offset))
 		? slash + 1
@@ -175,7 +175,7 @@ usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **obj
 		     (s->value == best->value && s->size > best->size)))
 			best = s;
 	}
-	/* One without a size ends where the next begins. */
+	/* A symbol without a size ends where the next one begins. */
 	if (best == NULL || (best->size != 0 && here - best->value >= best->size))
 		return NULL;
 	*start = best->value + p->base;
