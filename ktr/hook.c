@@ -147,6 +147,21 @@ ktr_fire_within(struct ktr_firing *f)
 	f->ticks = ktr_firing_logged(f) ? record_now(f) : 0;
 }
 
+static bool
+is_function(const struct ktr_site *site)
+{
+	return site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
+}
+
+bool
+ktr_hook_predicate(struct ktr_site *site, unsigned owner, uint64_t number)
+{
+	if (!is_function(site) || site->hook != owner)
+		return false;
+	__atomic_store_n(&site->predicate, number, __ATOMIC_RELEASE);
+	return true;
+}
+
 void
 ktr_hook_own(struct ktr_site *site, uint32_t owners)
 {
@@ -156,6 +171,7 @@ ktr_hook_own(struct ktr_site *site, uint32_t owners)
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX && hook == NOBODY; owner++)
 		if ((owners >> owner & 1) != 0)
 			hook = owner;
+	ktr_hook_predicate(site, site->hook, 0);
 	__atomic_store_n(&site->owners, owners, __ATOMIC_RELEASE);
 	__atomic_store_n(&site->hook, (uint8_t)hook, __ATOMIC_RELEASE);
 }
@@ -179,8 +195,7 @@ call_all(const struct ktr_firing *f)
 static bool
 is_own_call(const struct ktr_site *site)
 {
-	return (site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN) &&
-	       !KTR_PORT_IN_NMI();
+	return is_function(site) && !KTR_PORT_IN_NMI();
 }
 
 /* The CPU is in a hook: only the log takes more. */
@@ -380,11 +395,26 @@ fire_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2, ui
 	FIRE_POINT(site, args, 7);
 }
 
+/* Does the probe not fire now? */
+static inline bool
+hook_is_false(const struct ktr_site *site)
+{
+#ifdef KTR_PORT_FALSE
+	uint64_t number = __atomic_load_n(&site->predicate, __ATOMIC_RELAXED);
+	return __builtin_expect(number != 0, 0) && number == KTR_PORT_FALSE();
+#else
+	(void)site;
+	return false;
+#endif
+}
+
 /* Functions may have more parameters than a format shows. */
 static void
 fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 	   struct ktr_pair more)
 {
+	if (hook_is_false(site))
+		return;
 #ifdef KTR_PORT_PARAMETERS
 	FIRE_POINT(site, KTR_PORT_PARAMETERS(HERE), 6);
 #else
@@ -395,6 +425,8 @@ fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, u
 static void
 fire_return(const struct ktr_site *site, uint64_t offset, uint64_t value)
 {
+	if (hook_is_false(site))
+		return;
 	const uint64_t args[] = {offset, value};
 	FIRE_POINT(site, args, 2);
 }
@@ -422,7 +454,7 @@ void
 ktr_hook_apply(struct ktr_site *site)
 {
 	bool hooked = owners_logged(site->owners) != site->owners;
-	bool function = site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
+	bool function = is_function(site);
 	/* A CPU may still be on its way from a trace point that goes off: fire stays as it is. */
 	if (site->owners == 0)
 		return;

@@ -90,6 +90,13 @@ uint64_t ktr_hook_refused(unsigned owner);
 /* ---- functions' probes that nobody wants for now ---- */
 
 /**
+ * All that the owner does at a function's probe depends on a predicate, which has this number, not
+ * 0: while KTR_PORT_FALSE() says so, the probe does not fire. This holds until the site has other
+ * owners. 0: it has none. False: it has others already, or is no function's. Control lock held.
+ */
+bool ktr_hook_predicate(struct ktr_site *site, unsigned owner, uint64_t number);
+
+/**
  * While *cpus is 0, the owner's hook does nothing; this holds until the owner is unregistered.
  * Whoever changes *cpus calls ktr_functions_look().
  */

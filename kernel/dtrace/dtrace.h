@@ -38,8 +38,9 @@ struct dtrace_consumer {
 	uint32_t pid;        /* of the process that asked last */
 	struct kprobe *pids; /* its probes of processes */
 	uint32_t necbs, nprobes;
-	bool enabled; /* its clauses are at their probes */
-	bool waits;   /* its programs do not run before dtrace_exchange() */
+	uint64_t predicates; /* clause N's has the number predicates + N */
+	bool enabled;        /* its clauses are at their probes */
+	bool waits;          /* its programs do not run before dtrace_exchange() */
 	/* For a consumer of the kernel itself, while it loads: the site of each clause, whatever
 	 * its name is. NULL for others. */
 	const struct ktr_site *const *only;

@@ -265,6 +265,9 @@ enum dif_own_op {
 #define DIF_QUICK_STR 64u /* bytes of a string that are read without a call */
 /* Makes d->steps of an image that has been verified. */
 void dif_decode(struct dif *d);
+/* Whether a clause's predicate is false: does it depend on the pid, the tid and the name of the
+ * thread alone, or is it constant? */
+bool dif_asks_thread(const struct dif *d, uint32_t clause);
 /* Where a clause's program begins. */
 static inline const struct dif_step *
 dif_code(const struct dif *d, uint32_t clause)

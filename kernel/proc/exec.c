@@ -251,8 +251,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	proc_timers_end(p);
 	filetable_close_on_exec(p->files);
 	spin_lock(&proc_lock);
-	thread_rename(curthread(), slash != NULL ? slash + 1 : name);
-	strlcpy(p->name, curthread()->name, sizeof(p->name));
+	proc_rename(curlwp(), slash != NULL ? slash + 1 : name);
 	spin_unlock(&proc_lock);
 }
 

@@ -101,7 +101,6 @@ static int64_t
 rename_self(uint64_t from)
 {
 	char name[16] = "";
-	struct proc *p = curproc();
 
 	for (unsigned i = 0; i < sizeof(name) - 1; i++) {
 		if (copy_in(&name[i], from + i, 1) != 0)
@@ -110,9 +109,7 @@ rename_self(uint64_t from)
 			break;
 	}
 	spin_lock(&proc_lock);
-	thread_rename(curthread(), name);
-	if (curlwp() == &p->first) /* the process has the name of its first thread */
-		strlcpy(p->name, name, sizeof(p->name));
+	proc_rename(curlwp(), name);
 	spin_unlock(&proc_lock);
 	return 0;
 }

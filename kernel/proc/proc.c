@@ -214,6 +214,18 @@ lwp_next(const struct proc *p, const struct lwp *l)
 	return next != &p->lwps ? list_entry(next, struct lwp, sibling) : NULL;
 }
 
+void
+proc_rename(struct lwp *l, const char *name)
+{
+	struct proc *p = l->thread->proc;
+
+	thread_rename(l->thread, name);
+	if (l != &p->first)
+		return;
+	strlcpy(p->name, l->thread->name, sizeof(p->name));
+	for_each_lwp(other, p) thread_forget_predicate(other->thread);
+}
+
 /* For the last threads, each at its number: that number << 32 | the process's. Atomic. */
 static uint64_t numbers[1024];
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))

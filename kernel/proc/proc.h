@@ -292,6 +292,8 @@ struct proc *proc_find_group(uint32_t pgid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
+/* Renames a thread, and with its first thread the process. proc_lock held. */
+void proc_rename(struct lwp *l, const char *name);
 /* What p has used: the sum over all threads, also ended ones, and the largest size. proc_lock
  * held. */
 struct usage proc_usage(const struct proc *p);

@@ -230,9 +230,7 @@ comm_store(const struct procfs_node *n, char *text)
 	{
 		if (l->thread->tid != tid)
 			continue;
-		thread_rename(l->thread, text);
-		if (l == &p->first)
-			strlcpy(p->name, l->thread->name, sizeof(p->name));
+		proc_rename(l, text);
 		error = 0;
 	}
 	spin_unlock(&proc_lock);

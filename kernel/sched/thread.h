@@ -68,6 +68,9 @@ struct cpu_sums {
 };
 
 struct thread {
+	/* The number of a predicate that is false for it (kernel/dtrace/enable.c), until its pid,
+	 * tid or name changes; else 0. The first member: KTR_PORT_FALSE(). Atomic */
+	uint64_t false_predicate;
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t
@@ -190,6 +193,13 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
+/* After a change of what D's predicates know of a thread. Any context. */
+static inline void
+thread_forget_predicate(struct thread *t)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ecb_ask() */
+	__atomic_store_n(&t->false_predicate, 0, __ATOMIC_RELAXED);
+}
 /* Renames a thread that runs, or that others can find. proc_lock held: one renames at a time. */
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);

@@ -42,6 +42,7 @@ int profile_make_named(const char *spec, bool first, char *err, size_t errlen);
 
 #define KTR_PORT_PARAMETERS arch_ktr_parameters
 #define KTR_PORT_IN_HOOK    ARCH_KTR_IN_HOOK
+#define KTR_PORT_FALSE()    __atomic_load_n((uint64_t *)arch_curthread(), __ATOMIC_RELAXED)
 #define KTR_PORT_IN_NMI()   (this_pcpu()->nmi > 0)
 
 enum ktr_refusal {

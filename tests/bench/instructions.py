@@ -64,6 +64,8 @@ HOW = {
     "ktrace_on": "the same in loops of 100 by a process whose calls and returns go to a file",
     "ktrace_delta": "ktrace_on less ktrace_off: two records, with calling the hook for each; without writing them to the file",
     "enable_dtrace": "icount; all that the process of a one-liner of D takes until its probes are on, without a glob over functions",
+    "mix_false": "icount; `load mix -n 100` with fbt::: and a predicate of D that compares the pid, which is another one,"
+                 " beside the time with nothing traced",
     "mix_function": "icount; `load mix -n 100` with the tracer function, of all functions, beside the time without a tracer",
     "mix_graph": "the same with function_graph",
     "mix_function_off": "the same with function, while tracing_on is 0",
@@ -87,6 +89,8 @@ dtrace -qn 'BEGIN {{ exit(0); }} syscall::read:entry {{ @[execname] = count(); }
 # In this order, after the time without a tracer.
 TRACERS = {"mix_function": "echo function > current_tracer", "mix_function_off": "echo 0 > tracing_on",
            "mix_graph_off": "echo function_graph > current_tracer", "mix_graph": "echo 1 > tracing_on"}
+MIXES = ("mix_false", *TRACERS)
+FALSE = "dtrace -qn 'fbt::: /pid == 99999/ {}' -c 'load mix -n 100'"
 # While the machine is idle, its time is the host's: it would wait for a disk for seconds of its own time.
 IDLE_AS_HOST = ("--", "-icount", "shift=0,sleep=on")
 OF_DISKS = ("pread_tmpfs", "pread_ext2", "doorbell")
@@ -116,12 +120,12 @@ def in_kernel(arch, tests, cpus=1, expected=()):
 
 def tracers(arch):
     """{name: times} of the tracers of tracefs."""
-    run = boot("cd /sys/kernel/tracing\n" + "".join(f"{how}\nload mix -n 100\n" for how in ("", *TRACERS.values())), arch=arch,
-               options=["--icount"], timeout=DEADLINE_S)
+    tracing = "".join(f"{how}\nload mix -n 100\n" for how in TRACERS.values())
+    run = boot(f"load mix -n 100\n{FALSE}\ncd /sys/kernel/tracing\n{tracing}", arch=arch, options=["--icount"], timeout=DEADLINE_S)
     found = [int(ms) for ms in re.findall(r"^load mix: .* ok, (\d+) ms\r?$", run.out, re.M)]
-    if run.status != 0 or len(found) != 1 + len(TRACERS):
-        raise BenchError(f"status {run.status}, expected 0 and {1 + len(TRACERS)} times; {run.err}\n{run.out[-2000:]}")
-    return {name: round(ms / found[0], 2) for name, ms in zip(TRACERS, found[1:])}
+    if run.status != 0 or len(found) != 1 + len(MIXES):
+        raise BenchError(f"status {run.status}, expected 0 and {1 + len(MIXES)} times; {run.err}\n{run.out[-2000:]}")
+    return {name: round(ms / found[0], 2) for name, ms in zip(MIXES, found[1:])}
 
 
 def doorbell(arch, disk):
@@ -150,11 +154,12 @@ def measure(arch):
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
     of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "kprobe", "hook", "dtrace", "ftrace", "switch")) and n not in DELTAS]
-    of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS and n not in TRACERS and n not in OF_DISKS]
+    of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS and n not in MIXES and n not in OF_DISKS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user) | tracers(arch) | files(arch)
     for name, (on, off) in DELTAS.items():
         values[name] = round(values[on] - values[off], 2)
-    return [Row(name, arch, values[name], "times" if name in TRACERS else "instructions", how) for name, how in HOW.items()]
+    return [Row(name, arch, values[name], "times" if name in MIXES else "instructions", how)
+            for name, how in HOW.items()]
 
 
 def riscv64():

@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4335,
     "kernel/dev": 3128,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6195,
+    "kernel/dtrace": 6310,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 9362,
@@ -50,14 +50,14 @@ BUDGETS = {
     "kernel/net": 4000,
     "kernel/net/inet": 4220,
     "kernel/probe": 4246,
-    "kernel/proc": 11550,
+    "kernel/proc": 11565,
     "kernel/procfs": 2020,
-    "kernel/sched": 3610,
+    "kernel/sched": 3622,
     "kernel/sync": 825,
     "kernel/sysctl": 1125,
     "kernel/trace": 2288,
     "kernel/vm": 2615,
-    "ktr": 11345,
+    "ktr": 11390,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 86040,
+    "tests": 86094,
     "userland/bin": 750,
     "userland/bin/dtrace": 2963,
     "userland/bin/dtrace/check": 3399,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2314  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2315  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
