@@ -11,6 +11,7 @@
 #include "kernel/fs/poll.h"
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/personality.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/fasync.h"
@@ -169,8 +170,8 @@ poll_take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
-/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is.
- * Returns r. */
+/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is,
+ * unless the program wants that it stays. Returns r. */
 static int64_t
 poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns)
 {
@@ -179,7 +180,8 @@ poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns
 
 	if (utimeout == 0 || deadline == DEADLINE_NEVER)
 		return r;
-	if (copy_out(utimeout, t, sizeof(t)) != 0 && r == -EINTR)
+	if (((proc_personality() & STICKY_TIMEOUTS) || copy_out(utimeout, t, sizeof(t)) != 0) &&
+	    r == -EINTR)
 		proc_call_final(deadline); /* as on Linux: it may be in memory that is only read */
 	return r;
 }
