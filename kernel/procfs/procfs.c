@@ -161,6 +161,14 @@ static const struct vnode_ops dir_ops = {
     .destroy = procfs_node_destroy,
 };
 
+uint32_t
+proc_of_dir(const struct vnode *vn)
+{
+	const struct procfs_node *n = vn->data;
+
+	return vn->ops == &dir_ops && n->file == &procfs_pid ? n->pid : 0;
+}
+
 /* Describes a name of dir. */
 static bool
 procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
