@@ -53,8 +53,8 @@ poll_watch(bool on)
 	__atomic_fetch_add(&pollers, on ? 1 : -1, __ATOMIC_SEQ_CST);
 }
 
-unsigned
-poll_ready(struct file *f)
+static inline __attribute__((always_inline)) unsigned
+ready_of(struct file *f)
 {
 	unsigned found = POLLIN | POLLOUT;
 
@@ -65,6 +65,12 @@ poll_ready(struct file *f)
 	if (found & POLLOUT)
 		found |= POLLWRNORM;
 	return found;
+}
+
+unsigned
+poll_ready(struct file *f)
+{
+	return ready_of(f);
 }
 
 static bool
@@ -107,16 +113,20 @@ static int64_t
 ready_count(void *arg)
 {
 	const struct poll_set *s = arg;
+	struct filetable *ft = proc_files();
+	bool threaded = proc_is_threaded();
 	int64_t count = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		struct pollfd *p = &s->fds[i];
-		struct file *f = p->fd < 0 ? NULL : filetable_get(proc_files(), (uint32_t)p->fd);
-		unsigned found = f != NULL ? poll_ready(f) : p->fd < 0 ? 0 : POLLNVAL;
+		struct file *f = p->fd < 0  ? NULL
+				 : threaded ? filetable_get(ft, (uint32_t)p->fd)
+					    : filetable_peek(ft, (uint32_t)p->fd);
+		unsigned found = f != NULL ? ready_of(f) : p->fd < 0 ? 0 : POLLNVAL;
 
 		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
 		count += p->revents != 0;
-		if (proc_is_threaded())
+		if (threaded)
 			file_release_held();
 	}
 	return count;
