@@ -178,7 +178,7 @@ procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node 
 	*child = (struct procfs_node){.pid = dir->pid, .tid = dir->tid};
 	for (size_t i = 0; i < file->count; i++) {
 		child->file = &file->files[i];
-		if (strcmp(child->file->name, name) == 0)
+		if (*child->file->name == *name && strcmp(child->file->name, name) == 0)
 			return true;
 	}
 	child->file = NULL;
