@@ -473,8 +473,14 @@ static void
 fmt_buf_put(void *arg, const char *text, size_t n)
 {
 	struct fmt_buf *b = arg;
-	for (size_t i = 0; i < n && b->used + 1 < b->size; i++)
-		b->buf[b->used++] = text[i];
+	if (b->size == 0)
+		return;
+	char *to = b->buf + b->used;
+	if (n > b->size - 1 - b->used)
+		n = b->size - 1 - b->used;
+	for (size_t i = 0; i < n; i++)
+		to[i] = text[i];
+	b->used += n;
 }
 
 int

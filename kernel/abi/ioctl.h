@@ -7,6 +7,10 @@
 #define TCSETS      0x5402
 #define TCSETSW     0x5403
 #define TCSETSF     0x5404
+#define TCGETA      0x5405 /* and the next three: with struct termio */
+#define TCSETA      0x5406
+#define TCSETAW     0x5407
+#define TCSETAF     0x5408
 #define TCSBRK      0x5409
 #define TCFLSH      0x540b
 #define TIOCSCTTY   0x540e
@@ -80,6 +84,13 @@ struct termios { /* the kernel's own layout (struct ktermios without speeds) */
 	uint32_t c_lflag;
 	uint8_t c_line;
 	uint8_t c_cc[NCCS];
+};
+
+#define RNDGETENTCNT 0x80045200u
+
+struct termio { /* System V's: the low halves of the flags, and the first characters */
+	uint16_t c_iflag, c_oflag, c_cflag, c_lflag;
+	uint8_t c_line, c_cc[8];
 };
 
 struct winsize {

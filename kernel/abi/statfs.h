@@ -28,6 +28,7 @@ _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 #define MS_NOSUID      0x2
 #define MS_NODEV       0x4
 #define MS_NOEXEC      0x8
+#define MS_NOSYMFOLLOW 0x100 /* no path leads through a link there */
 #define MS_REMOUNT     0x20
 #define MS_NOATIME     0x400 /* this flag and the next are kept, and change nothing */
 #define MS_NODIRATIME  0x800
@@ -37,6 +38,7 @@ _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 #define MS_LAZYTIME    (1 << 25) /* nothing to do */
 #define MS_ATIMES      (MS_NOATIME | MS_NODIRATIME | MS_RELATIME)
 #define ST_RELATIME    0x1000
+#define ST_NOSYMFOLLOW 0x2000
 #define ST_VALID       0x20 /* statfs() has flags */
 
 #define MNT_DETACH      2

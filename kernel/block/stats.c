@@ -5,6 +5,7 @@
 #include "kernel/block/stats.h"
 #include "kernel/block/bio.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/sbuf.h"
 
 static void
 add_in_flight(struct disk_stats *s, int by, uint64_t now)
@@ -74,4 +75,17 @@ disk_stats_read(const struct block_device *bdev)
 		s.busy_ns += clock_ns() - s.since_ns;
 	spin_unlock(&q->lock);
 	return s;
+}
+
+void
+disk_stats_print(const struct block_device *bdev, struct sbuf *out)
+{
+	struct disk_stats s = disk_stats_read(bdev);
+	uint64_t ns = s.of[BIO_READ].ns + s.of[BIO_WRITE].ns + s.of[BIO_FLUSH].ns;
+
+	for (enum bio_op op = BIO_READ; op <= BIO_WRITE; op++)
+		sbuf_printf(out, "%lu %lu %lu %lu ", s.of[op].requests, s.of[op].merges,
+			    s.of[op].sectors, s.of[op].ns / 1000000);
+	sbuf_printf(out, "%u %lu %lu 0 0 0 0 %lu %lu\n", s.in_flight, s.busy_ns / 1000000,
+		    ns / 1000000, s.of[BIO_FLUSH].requests, s.of[BIO_FLUSH].ns / 1000000);
 }

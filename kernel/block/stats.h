@@ -1,10 +1,12 @@
-/* stats.h - what disks and partitions have done, for /proc/diskstats and /proc/vmstat. */
+/* stats.h - what disks and partitions have done, for /proc/diskstats, /proc/vmstat and
+ * /sys/block/DISK/stat. */
 #pragma once
 
 #include <stdint.h>
 
 struct bio;
 struct block_device;
+struct sbuf;
 
 /* All since boot. A partition's are the disk's, too. */
 struct disk_stats {
@@ -26,3 +28,6 @@ void disk_stats_end(const struct bio *first, uint32_t bytes);
 
 /* The counts of a disk or a partition, up to now. Thread context; takes the queue's lock. */
 struct disk_stats disk_stats_read(const struct block_device *bdev);
+/* Prints them in the order of Linux: of reads, of writes, of what is discarded, which nothing is
+ * here, and of flushes; and ends the line. Context as above. */
+void disk_stats_print(const struct block_device *bdev, struct sbuf *out);

@@ -304,18 +304,49 @@ tty_poll(struct file *f)
 	return found;
 }
 
-static int64_t
-tty_set(struct tty *t, unsigned request, uint64_t arg)
+/* System V's flags replace the low halves of *set. -EFAULT. */
+static int
+tty_take_old(struct termios *set, uint64_t arg)
 {
-	struct termios set;
+	struct termio old;
+
+	if (copy_in(&old, arg, sizeof(old)) < 0)
+		return -EFAULT;
+	set->c_iflag = (set->c_iflag & 0xffff0000) | old.c_iflag;
+	set->c_oflag = (set->c_oflag & 0xffff0000) | old.c_oflag;
+	set->c_cflag = (set->c_cflag & 0xffff0000) | old.c_cflag;
+	set->c_lflag = (set->c_lflag & 0xffff0000) | old.c_lflag;
+	set->c_line = old.c_line;
+	memcpy(set->c_cc, old.c_cc, sizeof(old.c_cc));
+	return 0;
+}
+
+static int64_t
+tty_give_old(const struct termios *set, uint64_t arg)
+{
+	struct termio old = {(uint16_t)set->c_iflag,
+			     (uint16_t)set->c_oflag,
+			     (uint16_t)set->c_cflag,
+			     (uint16_t)set->c_lflag,
+			     set->c_line,
+			     {0}};
+
+	memcpy(old.c_cc, set->c_cc, sizeof(old.c_cc));
+	return copy_out(arg, &old, sizeof(old));
+}
+
+/* set: the settings until now. */
+static int64_t
+tty_set(struct tty *t, unsigned request, struct termios set, uint64_t arg)
+{
 	int error = tty_may_change(t);
 
 	if (error < 0)
 		return error;
-	if (copy_in(&set, arg, sizeof(set)) < 0)
+	if (request >= TCSETA ? tty_take_old(&set, arg) < 0 : copy_in(&set, arg, sizeof(set)) < 0)
 		return -EFAULT;
 	spin_lock(&t->lock);
-	if (request == TCSETSF)
+	if (request == TCSETSF || request == TCSETAF)
 		ldisc_flush(&t->ldisc);
 	ldisc_set(&t->ldisc, &set);
 	spin_unlock(&t->lock);
@@ -383,7 +414,12 @@ tty_request(struct tty *t, bool master, unsigned request, uint64_t arg)
 	case TCSETS:
 	case TCSETSW: /* output is never kept back, so there is nothing to wait for */
 	case TCSETSF:
-		return tty_set(t, request, arg);
+	case TCSETA:
+	case TCSETAW:
+	case TCSETAF:
+		return tty_set(t, request, set, arg);
+	case TCGETA:
+		return tty_give_old(&set, arg);
 	case TCFLSH:
 		return tty_flush(t, arg);
 	case TCSBRK: /* tcdrain() */

@@ -8,13 +8,16 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/random.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uaccess.h"
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
@@ -29,6 +32,13 @@ struct dev {
 	uint64_t number; /* as of st_rdev */
 	struct dev *next;
 };
+
+/* The state of kernel/lib/random.c. */
+static int random_bits = 256;
+SYSCTL_INT(kernel_random_entropy_avail, "kernel.random.entropy_avail", 0, &random_bits, 0, 0,
+	   "random bits in the state of /dev/random");
+SYSCTL_INT(kernel_random_poolsize, "kernel.random.poolsize", 0, &random_bits, 0, 0,
+	   "bits of the state of /dev/random");
 
 static struct vnode *devfs_dir;
 static struct dev *devices;  /* atomic */
@@ -77,7 +87,7 @@ dev_poll(struct file *f)
 {
 	const struct dev *d = f->vn->data;
 
-	return d->ops->poll != NULL ? d->ops->poll(f) : POLLIN | POLLOUT;
+	return d->ops->poll(f);
 }
 
 static int64_t
@@ -89,30 +99,19 @@ devfs_ioctl(struct file *f, unsigned request, uint64_t arg)
 	return d->ops->ioctl != NULL ? d->ops->ioctl(f, request, arg) : -ENOTTY;
 }
 
-static const struct vnode_ops dev_vnode_ops = {
-    .open = devfs_open,
-    .release = devfs_release,
-    .read = dev_read,
-    .write = dev_write,
-    .poll = dev_poll,
-    .ioctl = devfs_ioctl,
-};
-
-/* Of those that never wait. */
-static const struct vnode_ops nowait_vnode_ops = {
-    .open = devfs_open,
-    .release = devfs_release,
-    .read = dev_read,
-    .write = dev_write,
-    .nowait = true,
-    .poll = dev_poll,
-    .ioctl = devfs_ioctl,
-};
+#define DEV_OPS                                                                             \
+	.open = devfs_open, .release = devfs_release, .read = dev_read, .write = dev_write, \
+	.ioctl = devfs_ioctl
 
 static const struct vnode_ops *
 dev_choose_ops(const struct dev *d)
 {
-	return d->ops->nowait ? &nowait_vnode_ops : &dev_vnode_ops;
+	static const struct vnode_ops ops[2][2] = {
+	    {{DEV_OPS}, {DEV_OPS, .poll = dev_poll}},
+	    {{DEV_OPS, .nowait = true}, {DEV_OPS, .nowait = true, .poll = dev_poll}},
+	};
+
+	return &ops[d->ops->nowait][d->ops->poll != NULL];
 }
 
 size_t
@@ -240,6 +239,18 @@ random_read(struct file *f, struct uio *u)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
+static unsigned
+random_poll(struct file *f)
+{
+	return POLLIN | POLLOUT;
+}
+
+static int64_t
+random_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	return request == RNDGETENTCNT ? copy_out(arg, &random_bits, sizeof(random_bits)) : -ENOTTY;
+}
+
 static int64_t
 full_write(struct file *f, struct uio *u)
 {
@@ -298,6 +309,8 @@ devfs_init(struct vnode *dir)
 	    {"random",
 	     {.read = random_read,
 	      .write = null_write,
+	      .poll = random_poll,
+	      .ioctl = random_ioctl,
 	      .mode = 0666,
 	      .device = DEVICE(1, 8),
 	      .nowait = true,
@@ -305,6 +318,7 @@ devfs_init(struct vnode *dir)
 	    {"urandom",
 	     {.read = random_read,
 	      .write = null_write,
+	      .ioctl = random_ioctl,
 	      .mode = 0666,
 	      .device = DEVICE(1, 9),
 	      .nowait = true,

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/abi/fcntl.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sync/spinlock.h"
@@ -64,6 +65,15 @@ struct filetable {
 };
 
 _Static_assert(FILES_FIRST == 64, "first_used");
+
+/* As filetable_get(), in a process that has one thread and shares no files. */
+static inline struct file *
+filetable_peek(const struct filetable *ft, uint32_t fd)
+{
+	struct file *f = fd < ft->size ? ft->files[fd] : NULL;
+
+	return f != NULL && !(f->flags & O_PATH) ? f : NULL;
+}
 
 /*
  * Opens a path, relative to the current process's directory and with its rights. Kernel threads:

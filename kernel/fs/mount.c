@@ -165,7 +165,7 @@ replace_root(struct mount *m)
 static void
 mount_set_flags(struct mount *m, unsigned flags)
 {
-	unsigned kept = flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
+	unsigned kept = flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOSYMFOLLOW);
 
 	__atomic_fetch_or(&flags_seen, kept, __ATOMIC_RELAXED);
 	if (flags & (MS_ATIMES | MS_STRICTATIME))
@@ -176,17 +176,23 @@ mount_set_flags(struct mount *m, unsigned flags)
 }
 
 unsigned
+mount_flags_of(const struct vnode *vn)
+{
+	const struct mount *m = flags_seen != 0 ? mount_of(vn) : NULL;
+
+	/* What is open still of a mount that was detached: any mount's. Pipes have no `dev`. */
+	return m != NULL ? m->flags : vn->dev != 0 ? flags_seen : 0;
+}
+
+unsigned
 vfs_mount_flags(const struct vnode *vn)
 {
-	const struct mount *m;
 	unsigned flags;
 
 	if (__atomic_load_n(&flags_seen, __ATOMIC_RELAXED) == 0)
 		return 0;
 	mutex_lock(&vfs_lock);
-	m = mount_of(vn);
-	/* What is open still of a mount that was detached: any mount's. Pipes have no `dev`. */
-	flags = m != NULL ? m->flags : vn->dev != 0 ? flags_seen : 0;
+	flags = mount_flags_of(vn);
 	mutex_unlock(&vfs_lock);
 	return flags;
 }
@@ -414,8 +420,9 @@ vfs_statfs(struct vnode *vn, struct statfs *s)
 	if (m != NULL && m->type->statfs != NULL)
 		m->type->statfs(m->root, s);
 	if (m != NULL)
-		s->f_flags = ST_VALID | (m->flags & ~(unsigned)MS_RELATIME) |
+		s->f_flags = ST_VALID | (m->flags & ~(unsigned)(MS_RELATIME | MS_NOSYMFOLLOW)) |
 			     (m->flags & MS_RELATIME ? ST_RELATIME : 0) |
+			     (m->flags & MS_NOSYMFOLLOW ? ST_NOSYMFOLLOW : 0) |
 			     (vnode_read_only(m->root) ? MS_RDONLY : 0);
 	mutex_unlock(&mounts_lock);
 }
@@ -510,9 +517,10 @@ mount_print_flags(struct sbuf *out, const struct mount *m)
 	static const struct {
 		unsigned flag;
 		const char *text;
-	} flags[] = {{MS_NOSUID, ",nosuid"},         {MS_NODEV, ",nodev"},
-		     {MS_NOEXEC, ",noexec"},         {MS_NOATIME, ",noatime"},
-		     {MS_NODIRATIME, ",nodiratime"}, {MS_RELATIME, ",relatime"}};
+	} flags[] = {{MS_NOSUID, ",nosuid"},          {MS_NODEV, ",nodev"},
+		     {MS_NOEXEC, ",noexec"},          {MS_NOATIME, ",noatime"},
+		     {MS_NODIRATIME, ",nodiratime"},  {MS_RELATIME, ",relatime"},
+		     {MS_NOSYMFOLLOW, ",nosymfollow"}};
 
 	sbuf_puts(out, vnode_read_only(m->root) ? "ro" : "rw");
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

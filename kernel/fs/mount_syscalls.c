@@ -20,8 +20,8 @@
 #define MNT_FORCE   1
 
 #define MS_KNOWN                                                                                  \
-	(MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_ATIMES | MS_STRICTATIME | \
-	 MS_SILENT | MS_LAZYTIME)
+	(MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOSYMFOLLOW | MS_ATIMES | \
+	 MS_STRICTATIME | MS_SILENT | MS_LAZYTIME)
 
 /* The strings of mount(); "": none, or an empty one. */
 struct mount_text {

@@ -149,7 +149,7 @@ uio_take_part(struct uio *u, void *dst, size_t n)
 int
 uio_put_zero(struct uio *u, size_t n)
 {
-	static const char zeroes[512];
+	static const char zeroes[PAGE_SIZE];
 
 	if (n > u->resid)
 		n = u->resid;

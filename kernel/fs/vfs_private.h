@@ -151,6 +151,8 @@ bool tmpfs_is_full(const struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
 /* ramfs.c: what stat() tells, in units of 512 bytes. Any context. */
 uint64_t ramfs_blocks(const struct vnode *vn);
+/* mount.c: as vfs_mount_flags(), with vfs_lock held. */
+unsigned mount_flags_of(const struct vnode *vn);
 /* mount.c: the type of that name; NULL: there is none. */
 const struct vfs_type *vfs_find_type(const char *name);
 /* Frees the extended attributes of a vnode that nobody uses. */

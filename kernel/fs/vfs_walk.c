@@ -11,6 +11,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
@@ -160,7 +161,8 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 {
 	struct vnode *to = NULL;
 	const char *text;
-	int error = vnode_link_text(link, &text, &to);
+	int error =
+	    mount_flags_of(link) & MS_NOSYMFOLLOW ? -ELOOP : vnode_link_text(link, &text, &to);
 	size_t len, rest_len = strlen(rest);
 	char *path;
 

@@ -13,6 +13,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/mman.h"
+#include "kernel/abi/personality.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/lib/sbuf.h"
@@ -240,13 +241,15 @@ shm_map(struct segment *s, const uint64_t a[6])
 					 .shared = true,
 					 .read_only = reads,
 					 .writes = true};
-	int64_t at = vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
-				MMU_READ | (reads ? 0 : MMU_WRITE) |
-				    (a[2] & SHM_EXEC || proc_read_is_exec() ? MMU_EXEC : 0),
-				!fixed             ? VM_ANYWHERE
-				: a[2] & SHM_REMAP ? VM_REPLACE
-						   : VM_IF_FREE,
-				&from, proc_limit(RLIMIT_AS));
+	int64_t at =
+	    vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
+		       MMU_READ | (reads ? 0 : MMU_WRITE) |
+			   (a[2] & SHM_EXEC || proc_personality() & READ_IMPLIES_EXEC ? MMU_EXEC
+										      : 0),
+		       !fixed             ? VM_ANYWHERE
+		       : a[2] & SHM_REMAP ? VM_REPLACE
+					  : VM_IF_FREE,
+		       &from, proc_limit(RLIMIT_AS));
 
 	return at == -EEXIST ? -EINVAL : at;
 }

@@ -4,6 +4,7 @@
  */
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "ktr/fmt.h"
 
 void
 sbuf_init(struct sbuf *s, char *buf, size_t size)
@@ -58,6 +59,43 @@ sbuf_printf(struct sbuf *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	sbuf_vprintf(s, fmt, ap);
 	va_end(ap);
+}
+
+/* As sbuf_write(), of a few bytes. */
+static void
+sbuf_write_few(struct sbuf *s, const char *text, size_t n)
+{
+	char *to = s->buf + s->len;
+
+	if (s->len + n >= s->size) {
+		sbuf_write(s, text, n);
+		return;
+	}
+	s->len += n;
+	while (n-- > 0)
+		*to++ = *text++;
+	*to = '\0';
+}
+
+void
+sbuf_decimal(struct sbuf *s, uint64_t v, char after)
+{
+	char text[24], *end = text + sizeof(text), *p = end;
+
+	*--p = after;
+	p = fmt_decimal(p, v);
+	sbuf_write_few(s, p, (size_t)(end - p));
+}
+
+void
+sbuf_hex(struct sbuf *s, uint64_t v, unsigned digits, char after)
+{
+	char text[24], *end = text + sizeof(text), *p = end;
+
+	*--p = after;
+	for (; v != 0 || p > end - 1 - digits; v >>= 4)
+		*--p = "0123456789abcdef"[v & 15];
+	sbuf_write_few(s, p, (size_t)(end - p));
 }
 
 void

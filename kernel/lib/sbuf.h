@@ -26,6 +26,10 @@ void sbuf_puts(struct sbuf *s, const char *text);
 void sbuf_write(struct sbuf *s, const void *data, size_t n);
 void sbuf_printf(struct sbuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sbuf_vprintf(struct sbuf *s, const char *fmt, va_list ap);
+/* A number, and a character after it: as sbuf_printf() with %lu or, of so many digits at least,
+ * %lx. */
+void sbuf_decimal(struct sbuf *s, uint64_t v, char after);
+void sbuf_hex(struct sbuf *s, uint64_t v, unsigned digits, char after);
 /* Which of the first n bits are set, n at most 64, as Linux lists CPUs: 0-3,6. */
 void sbuf_bits(struct sbuf *s, uint64_t bits, unsigned n);
 

@@ -77,15 +77,21 @@ static void
 pagetable_each_level(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start,
 		     uintptr_t end, void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
-	uint64_t step = 1ul << (PAGE_SHIFT + 9 * level);
+	unsigned shift = PAGE_SHIFT + 9 * level;
+	unsigned i = start > base ? (unsigned)((start - base) >> shift) : 0;
+	unsigned last = end - base > 511ul << shift ? 511 : (unsigned)((end - 1 - base) >> shift);
 
-	for (unsigned i = 0; i < 512; i++) {
-		uintptr_t va = base + i * step;
+	for (; i <= last; i++) {
+		uintptr_t va;
 
-		if (va >= end)
-			break;
-		if (va + step <= start || table[i] == 0)
+		/* Most entries of most tables are empty. */
+		while (i + 8 <= last &&
+		       (table[i] | table[i + 1] | table[i + 2] | table[i + 3] | table[i + 4] |
+			table[i + 5] | table[i + 6] | table[i + 7]) == 0)
+			i += 8;
+		if (table[i] == 0)
 			continue;
+		va = base + ((uintptr_t)i << shift);
 		if (level == 0 || arch_pte_block(table[i]))
 			f(&table[i], va, arg);
 		else
@@ -98,6 +104,8 @@ void
 pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 	       void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
+	if (start >= end)
+		return;
 	/* A kernel address has ones in the bits that the walk does not use. */
 	pagetable_each_level(phys_to_virt(root), TOP_LEVEL, start & ~((1ul << 48) - 1), start, end,
 			     f, arg);

@@ -39,8 +39,9 @@ socket_name_give(const struct socket_name *name, uint64_t uname, uint64_t ulen)
 		return -EFAULT;
 	if (room < 0)
 		return -EINVAL;
-	if (copy_out(uname, name->data, (uint32_t)room < name->len ? (uint32_t)room : name->len) !=
-	    0)
+	if ((uint32_t)room > name->len)
+		room = (int32_t)name->len;
+	if (room > 0 && copy_out(uname, name->data, (uint32_t)room) != 0)
 		return -EFAULT;
 	return copy_out(ulen, &name->len, sizeof(name->len));
 }

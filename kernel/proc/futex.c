@@ -353,13 +353,21 @@ sys_set_robust_list(const uint64_t a[6])
 int64_t
 sys_get_robust_list(const uint64_t a[6])
 {
-	uint64_t size = sizeof(struct robust_list_head);
+	uint64_t size = sizeof(struct robust_list_head), head = 0;
+	const struct lwp *l;
+	int error = -ESRCH;
 
-	if (a[0] != 0 && (uint32_t)a[0] != curthread()->tid)
-		return -EPERM;
-	if (copy_out(a[1], &curlwp()->robust, 8) != 0 || copy_out(a[2], &size, 8) != 0)
-		return -EFAULT;
-	return 0;
+	spin_lock(&proc_lock);
+	l = (uint32_t)a[0] == 0 ? curlwp() : lwp_find((uint32_t)a[0]);
+	if (l != NULL)
+		error =
+		    l->thread->proc == curproc() || proc_may_trace(l->thread->proc) ? 0 : -EPERM;
+	if (error == 0)
+		head = l->robust;
+	spin_unlock(&proc_lock);
+	if (error == 0 && (copy_out(a[2], &size, 8) != 0 || copy_out(a[1], &head, 8) != 0))
+		error = -EFAULT;
+	return error;
 }
 
 /*

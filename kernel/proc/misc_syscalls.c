@@ -22,6 +22,12 @@
 #include "kernel/syscall.h"
 #include "kernel/sysctl/uts.h"
 
+uint32_t
+proc_personality(void)
+{
+	return curproc()->personality;
+}
+
 int64_t
 sys_personality(const uint64_t a[6])
 {
@@ -37,12 +43,19 @@ sys_personality(const uint64_t a[6])
 int64_t
 sys_arch_prctl(const uint64_t a[6])
 {
-	enum { ARCH_SET_FS = 0x1002, ARCH_GET_FS = 0x1003 }; /* Linux asm/prctl.h */
+	enum {
+		ARCH_SET_FS = 0x1002,
+		ARCH_GET_FS = 0x1003,
+		ARCH_GET_CPUID = 0x1011,
+		ARCH_SET_CPUID = 0x1012
+	}; /* Linux asm/prctl.h */
 
 	if (a[0] == ARCH_GET_FS)
 		return copy_out(a[1], &curthread()->tls, sizeof(curthread()->tls));
+	if (a[0] == ARCH_GET_CPUID) /* the instruction is always allowed */
+		return 1;
 	if (a[0] != ARCH_SET_FS)
-		return -EINVAL;
+		return a[0] == ARCH_SET_CPUID ? -ENODEV : -EINVAL;
 	if (a[1] >= ARCH_USER_END)
 		return -EPERM;
 	irq_push();

@@ -32,10 +32,10 @@ mmu_prot(uint64_t prot)
 	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC : 0);
 }
 
-bool
-proc_read_is_exec(void)
+static bool
+read_is_exec(void)
 {
-	return curproc()->personality & READ_IMPLIES_EXEC;
+	return proc_personality() & READ_IMPLIES_EXEC;
 }
 
 /* May the current process have locked memory? */
@@ -92,7 +92,7 @@ mmap_map(const uint64_t a[6], struct area_source *from)
 							 : VM_ANYWHERE;
 	unsigned prot = mmu_prot(a[2]);
 
-	if ((a[2] & PROT_READ) && proc_read_is_exec() && !from->no_exec)
+	if ((a[2] & PROT_READ) && read_is_exec() && !from->no_exec)
 		prot |= MMU_EXEC;
 	if (from->object != NULL)
 		from->pager = &vnode_pager;
@@ -143,8 +143,11 @@ sys_mmap(const uint64_t a[6])
 				   .locked = a[3] & MAP_LOCKED};
 	int r = 0;
 
-	if (a[1] == 0 || a[5] % PAGE_SIZE != 0 || (a[3] & MAP_TYPE) == 0 ||
-	    (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
+	if (a[5] % PAGE_SIZE != 0)
+		return -EINVAL;
+	if (!(a[3] & MAP_ANONYMOUS) && filetable_get(curproc()->files, (uint32_t)a[4]) == NULL)
+		return -EBADF;
+	if (a[1] == 0 || (a[3] & MAP_TYPE) == 0 || (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
 		return -EINVAL;
 	if (page_round_up(a[1]) == 0)
 		return -ENOMEM;
@@ -178,7 +181,7 @@ sys_mprotect(const uint64_t a[6])
 {
 	const uint64_t grows = PROT_GROWSDOWN | PROT_GROWSUP;
 	uint64_t known = PROT_READ | PROT_WRITE | PROT_EXEC | PROT_SEM | grows;
-	unsigned how = (a[2] & PROT_READ) && proc_read_is_exec() ? VM_PROTECT_EXEC : 0;
+	unsigned how = (a[2] & PROT_READ) && read_is_exec() ? VM_PROTECT_EXEC : 0;
 
 	if ((a[2] & grows) == grows || a[0] % PAGE_SIZE != 0)
 		return -EINVAL;
@@ -204,7 +207,7 @@ sys_brk(const uint64_t a[6])
 		if (end > info.brk_start && end - info.brk_start > data)
 			end = 0; /* it stays */
 	}
-	return (int64_t)vm_brk(vm, end, MMU_READ | MMU_WRITE | (proc_read_is_exec() ? MMU_EXEC : 0),
+	return (int64_t)vm_brk(vm, end, MMU_READ | MMU_WRITE | (read_is_exec() ? MMU_EXEC : 0),
 			       proc_limit(RLIMIT_AS));
 }
 
@@ -270,22 +273,28 @@ sys_madvise(const uint64_t a[6])
 	}
 }
 
-/* Syncs the files that are mapped shared there, whose pages are clean. 0, or the error of one. */
+/*
+ * Syncs the files that are mapped shared there, whose pages are clean, if MS_SYNC is given. 0, or
+ * the error of one; -EBUSY at what is locked, with MS_INVALIDATE.
+ */
 static int
-sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
+sync_range(struct vmspace *vm, uint64_t start, uint64_t size, uint64_t flags)
 {
 	struct vm_range r = {.end = start};
+	bool busy = false;
 	int error = 0;
 
-	while (r.end - start < size && vm_range_next(vm, &r)) {
-		bool wanted = r.shared && (r.start <= start || r.start - start < size);
+	while (!busy && r.end - start < size && vm_range_next(vm, &r)) {
+		bool in = r.start <= start || r.start - start < size;
+		bool wanted = in && r.shared && (flags & MS_SYNC);
 		int e = r.object != NULL && wanted ? vnode_sync(r.object) : 0;
 
 		error = e != 0 ? e : error;
+		busy = in && r.locked && (flags & MS_INVALIDATE);
 		if (r.object != NULL)
 			vnode_pager.unref(r.object, false);
 	}
-	return error;
+	return busy ? -EBUSY : error;
 }
 
 /*
@@ -307,8 +316,8 @@ sys_msync(const uint64_t a[6])
 		return -ENOMEM;
 	if (a[2] & (MS_ASYNC | MS_SYNC))
 		vm_clean(vm, a[0], a[1]);
-	if (a[2] & MS_SYNC)
-		error = sync_range(vm, a[0], a[1]);
+	if (a[2] & (MS_SYNC | MS_INVALIDATE))
+		error = sync_range(vm, a[0], a[1], a[2]);
 	return error != 0 || vm_is_mapped(vm, a[0], a[1]) ? error : -ENOMEM;
 }
 

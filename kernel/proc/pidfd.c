@@ -31,9 +31,13 @@ pidfd_file_open(struct file *f)
 struct proc *
 pidfd_proc(const struct file *f)
 {
+	uint32_t pid = proc_of_dir(f->vn);
 	const struct pidfd *d = f->vn->data;
-	struct proc *p = proc_find(d->pid);
+	struct proc *p;
 
+	if (pid != 0)
+		return proc_find(pid);
+	p = proc_find(d->pid);
 	return p != NULL && p->start_ns == d->start_ns ? p : NULL;
 }
 
@@ -62,6 +66,14 @@ pidfd_get(uint64_t fd)
 	int error;
 
 	return filetable_get_kind(fd, &pidfd_ops, &error);
+}
+
+struct file *
+pidfd_get_or_dir(uint64_t fd)
+{
+	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
+
+	return f != NULL && proc_of_dir(f->vn) != 0 ? f : pidfd_get(fd);
 }
 
 struct file *

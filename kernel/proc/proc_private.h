@@ -213,6 +213,8 @@ void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 int proc_signal_take(uint64_t set, struct siginfo *info);
 /* pidfd.c: the open file of that descriptor, if it is one of pidfd_open(). NULL: it is none. */
 struct file *pidfd_get(uint64_t fd);
+/* The same; it may also be a directory /proc/PID, as for pidfd_send_signal(). */
+struct file *pidfd_get_or_dir(uint64_t fd);
 /* The process of a file of pidfd_open(), also a zombie. NULL: it is gone. proc_lock held. */
 struct proc *pidfd_proc(const struct file *f);
 /* A file of a process that does not run yet. NULL and *error. Without proc_lock. */

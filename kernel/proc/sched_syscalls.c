@@ -459,6 +459,14 @@ best_ioprio(const struct proc *p, struct thread *t, int *best)
 	return 0;
 }
 
+/* What was set, 0 if nothing was. */
+static int
+own_ioprio(const struct proc *p, struct thread *t, int *prio)
+{
+	*prio = t->lwp->ioprio;
+	return 0;
+}
+
 int64_t
 sys_ioprio_set(const uint64_t a[6])
 {
@@ -490,7 +498,8 @@ sys_ioprio_get(const uint64_t a[6])
 	int best = INT32_MAX, which = (int)a[0] - 1;
 	int r = which < PRIO_PROCESS || which > PRIO_OF_USER
 		    ? -EINVAL
-		    : each_of(which, (uint32_t)a[1], best_ioprio, &best);
+		    : each_of(which, (uint32_t)a[1],
+			      which == PRIO_PROCESS ? own_ioprio : best_ioprio, &best);
 
 	return r != 0 ? r : best;
 }

@@ -274,7 +274,7 @@ sys_rt_tgsigqueueinfo(const uint64_t a[6])
 int64_t
 sys_pidfd_send_signal(const uint64_t a[6])
 {
-	const struct file *f = pidfd_get(a[0]);
+	const struct file *f = pidfd_get_or_dir(a[0]);
 	struct siginfo info = from_self(a[1], SI_USER);
 	int64_t r = -ESRCH;
 	struct proc *p;

@@ -66,8 +66,8 @@ bool proc_in_real_group(uint32_t gid);
 struct uidinfo *proc_uidinfo(void);
 /* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. */
 uint64_t proc_limit(unsigned resource);
-/* Has the current process asked that what it maps to be read may be executed (personality())? */
-bool proc_read_is_exec(void);
+/* What the current process has asked for with personality(). */
+uint32_t proc_personality(void);
 /* Permission bits that the current process does not give to what it makes. */
 uint32_t proc_umask(void);
 

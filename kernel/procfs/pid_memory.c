@@ -67,17 +67,23 @@ procfs_strings(const struct procfs_node *n, struct sbuf *out)
 static void
 show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out, char *path)
 {
+	static const char blanks[73] = {[0 ... 72] = ' '};
 	size_t start = out->len;
 	const char *name = "";
 	const char rights[] = {r->prot & MMU_READ ? 'r' : '-', r->prot & MMU_WRITE ? 'w' : '-',
-			       r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p', '\0'};
+			       r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p', ' '};
 	bool is_vdso = vdso_is(r->object);
 	struct vnode *vn = is_vdso ? NULL : r->object;
 	uint32_t dev = vn != NULL ? vn->dev : 0;
 
-	sbuf_printf(out, "%08lx-%08lx %s %08lx %02x:%02x %lu ", r->start, r->end, rights,
-		    vn != NULL ? r->offset : 0, STAT_MAJOR(dev), STAT_MINOR(dev),
-		    vn != NULL ? vn->ino : 0);
+	/* Without sbuf_printf(): programs read this often. */
+	sbuf_hex(out, r->start, 8, '-');
+	sbuf_hex(out, r->end, 8, ' ');
+	sbuf_write(out, rights, sizeof(rights));
+	sbuf_hex(out, vn != NULL ? r->offset : 0, 8, ' ');
+	sbuf_hex(out, STAT_MAJOR(dev), 2, ':');
+	sbuf_hex(out, STAT_MINOR(dev), 2, ' ');
+	sbuf_decimal(out, vn != NULL ? vn->ino : 0, ' ');
 	if (vn != NULL)
 		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";
 	else if (is_vdso)
@@ -86,8 +92,8 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 		name = "[heap]";
 	else if (r->start <= info->stack && info->stack < r->end)
 		name = "[stack]";
-	if (*name != '\0' && out->len - start < 73)
-		sbuf_printf(out, "%*s", (int)(73 - (out->len - start)), "");
+	if (*name != '\0' && out->len - start < sizeof(blanks))
+		sbuf_write(out, blanks, sizeof(blanks) - (out->len - start));
 	sbuf_puts(out, name);
 	sbuf_putc(out, '\n');
 }

@@ -161,6 +161,14 @@ static const struct vnode_ops dir_ops = {
     .destroy = procfs_node_destroy,
 };
 
+uint32_t
+proc_of_dir(const struct vnode *vn)
+{
+	const struct procfs_node *n = vn->data;
+
+	return vn->ops == &dir_ops && n->file == &procfs_pid ? n->pid : 0;
+}
+
 /* Describes a name of dir. */
 static bool
 procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
@@ -170,7 +178,7 @@ procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node 
 	*child = (struct procfs_node){.pid = dir->pid, .tid = dir->tid};
 	for (size_t i = 0; i < file->count; i++) {
 		child->file = &file->files[i];
-		if (strcmp(child->file->name, name) == 0)
+		if (*child->file->name == *name && strcmp(child->file->name, name) == 0)
 			return true;
 	}
 	child->file = NULL;

@@ -186,26 +186,53 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 
 	if (error != 0)
 		return error;
-	/* pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt */
-	sbuf_printf(out, "%u (%s) %c %u %u %u %lu %d 0 %lu %lu %lu %lu ", f.tid, f.name, f.state,
-		    f.ppid, f.pgid, f.sid, f.tty_nr, f.tpgid, f.usage.faults,
-		    f.children_usage.faults, f.usage.disk_faults, f.children_usage.disk_faults);
-	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
-	 * rsslim */
-	sbuf_printf(out, "%lu %lu %lu %lu %d %d %u 0 %lu %lu %lu %lu ",
-		    f.usage.user_ns / NS_PER_TICK, f.usage.system_ns / NS_PER_TICK,
-		    f.children_usage.user_ns / NS_PER_TICK,
-		    f.children_usage.system_ns / NS_PER_TICK,
-		    f.sched.rt_prio != 0 ? -1 - f.sched.rt_prio : 20 + f.sched.nice, f.sched.nice,
-		    f.threads, f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
-	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan
-	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
-	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
-	sbuf_printf(
-	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 %d %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
-	    f.vm.stack, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
-	    f.caught & INT32_MAX, f.exit_signal, f.cpu, f.sched.rt_prio, f.sched.policy,
-	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);
+	/* By the numbers that proc(5) gives the fields; the others are 0. */
+	const uint64_t field[53] = {
+	    [4] = f.ppid,
+	    [5] = f.pgid,
+	    [6] = f.sid,
+	    [7] = f.tty_nr,
+	    [8] = (uint64_t)f.tpgid,
+	    [10] = f.usage.faults,
+	    [11] = f.children_usage.faults,
+	    [12] = f.usage.disk_faults,
+	    [13] = f.children_usage.disk_faults,
+	    [14] = f.usage.user_ns / NS_PER_TICK,
+	    [15] = f.usage.system_ns / NS_PER_TICK,
+	    [16] = f.children_usage.user_ns / NS_PER_TICK,
+	    [17] = f.children_usage.system_ns / NS_PER_TICK,
+	    [18] = (uint64_t)(f.sched.rt_prio != 0 ? -1 - f.sched.rt_prio : 20 + f.sched.nice),
+	    [19] = (uint64_t)f.sched.nice,
+	    [20] = f.threads,
+	    [22] = f.start_ns / NS_PER_TICK,
+	    [23] = f.vm.size,
+	    [24] = f.vm.resident,
+	    [25] = f.rss_limit,
+	    [28] = f.vm.stack,
+	    [31] = f.pending & INT32_MAX,
+	    [32] = f.blocked & INT32_MAX,
+	    [33] = f.ignored & INT32_MAX,
+	    [34] = f.caught & INT32_MAX,
+	    [38] = (uint64_t)f.exit_signal,
+	    [39] = f.cpu,
+	    [40] = (uint64_t)f.sched.rt_prio,
+	    [41] = (uint64_t)f.sched.policy,
+	    [47] = f.vm.brk_start,
+	    [48] = f.vm.args,
+	    [49] = f.vm.args_end,
+	    [50] = f.vm.args_end,
+	    [51] = f.vm.env_end,
+	};
+	const uint64_t is_signed = 1ul << 8 | 1ul << 18 | 1ul << 19 | 1ul << 38;
+
+	sbuf_printf(out, "%u (%s) %c ", f.tid, f.name, f.state);
+	for (unsigned i = 4; i < 53; i++) { /* without sbuf_printf(): programs read this often */
+		bool minus = (is_signed >> i & 1) && (int64_t)field[i] < 0;
+
+		if (minus)
+			sbuf_putc(out, '-');
+		sbuf_decimal(out, minus ? -field[i] : field[i], i < 52 ? ' ' : '\n');
+	}
 	return 0;
 }
 

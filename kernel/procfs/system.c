@@ -291,20 +291,12 @@ partitions_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
-/* Prints counts of reads, writes, discards (here always 0) and flushes, in the order of Linux. */
 static void
 print_disk_stats(struct sbuf *out, const struct block_device *b)
 {
-	struct disk_stats s = disk_stats_read(b);
-	uint64_t ns = s.of[BIO_READ].ns + s.of[BIO_WRITE].ns + s.of[BIO_FLUSH].ns;
-
-	sbuf_printf(out, "%4u %7u %s", (unsigned)(b->number >> 8), (unsigned)(b->number & 255),
+	sbuf_printf(out, "%4u %7u %s ", (unsigned)(b->number >> 8), (unsigned)(b->number & 255),
 		    b->name);
-	for (enum bio_op op = BIO_READ; op <= BIO_WRITE; op++)
-		sbuf_printf(out, " %lu %lu %lu %lu", s.of[op].requests, s.of[op].merges,
-			    s.of[op].sectors, s.of[op].ns / NS_PER_MS);
-	sbuf_printf(out, " %u %lu %lu 0 0 0 0 %lu %lu\n", s.in_flight, s.busy_ns / NS_PER_MS,
-		    ns / NS_PER_MS, s.of[BIO_FLUSH].requests, s.of[BIO_FLUSH].ns / NS_PER_MS);
+	disk_stats_print(b, out);
 }
 
 static int

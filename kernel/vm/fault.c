@@ -134,13 +134,23 @@ vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 	return pte;
 }
 
-/* Maps a page of zeroes at va, where there is none. */
-static enum vm_fault
-zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
+/* As vm_make_entry(), of a page. pte: the entry, or NULL if it has no table yet. */
+static uint64_t *
+fault_entry(struct vmspace *vm, uint64_t va, uint64_t *pte)
 {
-	uint64_t *pte = vm_make_entry(vm, va, 1);
-	void *page = pte != NULL ? page_alloc_zero(PAGE_ANON) : NULL;
+	if (pte == NULL)
+		return vm_make_entry(vm, va, 1);
+	return uidinfo_charge(vm->ui, UIDINFO_PAGE, 1) ? pte : NULL;
+}
 
+/* Maps a page of zeroes at va, which has none. pte: as above. */
+static enum vm_fault
+zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot, uint64_t *pte)
+{
+	void *page;
+
+	pte = fault_entry(vm, va, pte);
+	page = pte != NULL ? page_alloc_zero(PAGE_ANON) : NULL;
 	if (page == NULL) {
 		if (pte != NULL)
 			uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
@@ -166,18 +176,17 @@ shared_prot(const struct area *a, void *page, unsigned access)
 
 /* Maps the file's page at va, where there is none. */
 static enum vm_fault
-file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
+file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access, uint64_t *pte)
 {
 	bool shared = a->from.shared;
 	unsigned prot = a->prot;
 	int error = 0;
 	void *page = a->from.pager->page(a->from.object, area_index(a, va), true, &error);
-	uint64_t *pte;
 
 	if (page == NULL)
 		return error == -EFAULT ? VM_FAULT_BEYOND : VM_FAULT_MEMORY;
 	page = vm_code_page(vm, a, va, page);
-	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
+	pte = page != NULL ? fault_entry(vm, va, pte) : NULL;
 	if (page == NULL)
 		return VM_FAULT_MEMORY;
 	if (pte == NULL) {
@@ -192,12 +201,12 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	return shared || access != MMU_WRITE ? VM_FAULT_SERVED : do_wp_page(vm, pte, va, prot);
 }
 
-/* Makes a page at va, where there is none. */
+/* Makes the page at va, which has none. pte: as above. */
 static enum vm_fault
-vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
+vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access, uint64_t *pte)
 {
-	return a->from.pager != NULL ? file_fill(vm, a, va, access)
-				     : zero_fill(vm, va, access, a->prot);
+	return a->from.pager != NULL ? file_fill(vm, a, va, access, pte)
+				     : zero_fill(vm, va, access, a->prot, pte);
 }
 
 /* Moves the start of an area that grows down to the page at va. NULL: no area may. */
@@ -239,7 +248,7 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	prot = a->prot;
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
-		return vm_fill(vm, a, va, access);
+		return vm_fill(vm, a, va, access, pte);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
 	/*
@@ -326,7 +335,7 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	if (entry != NULL && *entry != 0)
 		return true;
 	if (a->prot == 0)
-		return vm_fill(vm, a, page_round_down(va), MMU_READ) == VM_FAULT_SERVED;
+		return vm_fill(vm, a, page_round_down(va), MMU_READ, NULL) == VM_FAULT_SERVED;
 	return vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot) ==
 	       VM_FAULT_SERVED;
 }

@@ -240,28 +240,32 @@ vm_split(struct vmspace *vm, uint64_t va)
 	return -ENOMEM;
 }
 
-static void
-vm_forget_page(uint64_t *pte, uintptr_t va, void *arg)
+/* Clears an entry. Returns its page, with the entry's reference. */
+static void *
+vm_clear_entry(struct vmspace *vm, uint64_t *pte)
 {
-	struct vmspace *vm = arg;
-	uint64_t pa = arch_pte_pa(*pte);
+	void *page = phys_to_virt(arch_pte_pa(*pte));
 
 	*pte = 0;
 	vm_count_gone(vm);
 	uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
-	page_unref(phys_to_virt(pa));
+	return page;
+}
+
+static void
+vm_forget_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	page_unref(vm_clear_entry(arg, pte));
 }
 
 /* Takes a page out of the space, which is arg. For pagetable_each(). */
 static void
 vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 {
-	void *page = phys_to_virt(arch_pte_pa(*pte));
+	void *page = vm_clear_entry(arg, pte);
 
-	page_ref(page); /* keep the page until the TLB is flushed */
-	vm_forget_page(pte, va, arg);
 	vm_flush_page(arg, va);
-	page_unref(page);
+	page_unref(page); /* after the TLB's flush */
 }
 
 /* Would the two areas, of which b comes right after a, be the same as one? */
@@ -321,12 +325,9 @@ static void
 drop_later(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct drops *d = arg;
-	void *page = phys_to_virt(arch_pte_pa(*pte));
 
-	page_ref(page);
-	vm_forget_page(pte, va, d->vm);
 	d->va = va;
-	d->pages[d->n++] = page;
+	d->pages[d->n++] = vm_clear_entry(d->vm, pte);
 	if (d->n == DROPS)
 		flush_drops(d);
 }

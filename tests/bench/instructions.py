@@ -51,6 +51,15 @@ HOW = {
     "syscall_delta": "syscall_sysc less syscall_off",
     "clock_gettime": "icount; a program's clock_gettime(CLOCK_MONOTONIC), by the vDSO; Linux 6.1: 78",
     "readdir": "icount; an entry of a directory of 8,000, by getdents64() with 32 KiB; Linux 6.1: 348",
+    "poll_64": "icount; poll() of 64 pipes of which none is ready, 100 times, the best of 64; Linux 6.1: 9397",
+    "epoll_wait": "icount; epoll_wait() of a pipe that is ready, 1,000 times, the best of 64; Linux 6.1: 825",
+    "fork": "icount; fork(), _exit() of the child, and wait4(), the best of 64; Linux 6.1: 135086",
+    "fork_exec": "the same with a child that executes user_test, which ends at once; Linux 6.1: 322299",
+    "proc_stat": "icount; open, read and close /proc/self/stat, 10 times, the best of 64; Linux 6.1: 20341",
+    "proc_maps": "the same of /proc/self/maps; Linux 6.1: 24949",
+    "dev_zero": "icount; pread() of 4 KiB of /dev/zero, 1,000 times, the best of 64; Linux 6.1: 1183",
+    "shared_fault": "icount; a page of a file in /tmp that is mapped shared, read for the first time; with its parts"
+                    " of mmap() and munmap() of 256 pages; Linux 6.1: 1126",
     "pipe_echo": "icount; a byte goes to another process and back, through two pipes, 100 times, the best of 64; Linux 6.1: 10128",
     "stream_echo": "the same through socketpair(AF_UNIX, SOCK_STREAM); Linux 6.1: 18118",
     "datagram_echo": "the same through socketpair(AF_UNIX, SOCK_DGRAM); Linux 6.1: 15858",
@@ -84,6 +93,7 @@ load mix -n 2 -j 2 > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
 user_test bench encode
 user_test bench echo
+user_test bench kernel
 dtrace -qn 'BEGIN {{ exit(0); }} syscall::read:entry {{ @[execname] = count(); }} END {{ printf("bench enable_dtrace %d.00 instructions\\n", vtimestamp); }}'
 """
 # In this order, after the time without a tracer.

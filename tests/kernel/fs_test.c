@@ -553,6 +553,25 @@ KTEST(uidinfo_counts_what_a_user_holds_until_nothing_is_left)
 	KT_ASSERT(heap_bytes_used() <= before);
 }
 
+KTEST(sbuf_decimal_and_sbuf_hex_print_what_sbuf_printf_prints_however_much_room_there_is)
+{
+	static const uint64_t numbers[] = {0, 7, 10, 99, 100, 0xfff, 1ul << 32, UINT64_MAX};
+
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		for (size_t room = 0; room < 48; room++) {
+			char text[48] = "", expected[48] = "";
+			struct sbuf a, b;
+
+			sbuf_init(&a, text, room);
+			sbuf_init(&b, expected, room);
+			sbuf_decimal(&a, numbers[i], ' ');
+			sbuf_hex(&a, numbers[i], 4, '-');
+			sbuf_printf(&b, "%lu %04lx-", numbers[i], numbers[i]);
+			KT_EQ(a.len, b.len);
+			KT_ASSERT(strcmp(text, expected) == 0);
+		}
+}
+
 KTEST(kern_uidinfo_shows_each_of_many_users)
 {
 	static char text[8192];

@@ -681,3 +681,49 @@ KTEST(area_tree_does_what_an_array_does)
 	KT_GT(n, 100);
 	area_drop(tree, forget, &n);
 }
+
+struct seen {
+	uintptr_t va[16];
+	unsigned n;
+};
+
+static void
+see_entry(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct seen *s = arg;
+
+	if (s->n < 16)
+		s->va[s->n] = va;
+	s->n++;
+}
+
+/* Entries at the edges of tables, and next to each other, in tables that are otherwise empty. */
+KTEST(pagetable_each_finds_the_entries_of_a_range_and_no_other)
+{
+	static const uintptr_t at[] = {0x1000,         0x7000,        0x8000,        0x9000,
+				       0x1ff000,       0x200000,      0x3fffffff000, 0x7f0000000000,
+				       0x7ffffffff000, 0x7ffffffff000};
+	enum { N = sizeof(at) / sizeof(at[0]) - 1 };
+	void *root = page_alloc_zero(PAGE_TABLE), *page = page_alloc_zero(PAGE_OTHER);
+	uint64_t top;
+
+	KT_ASSERT(root != NULL && page != NULL);
+	top = virt_to_phys(root);
+	for (unsigned i = 0; i < N; i++)
+		KT_EQ(pagetable_map(top, at[i], virt_to_phys(page), PAGE_SIZE, MMU_READ), 0);
+	for (unsigned from = 0; from < N; from++)
+		for (unsigned to = from; to < N; to++) {
+			struct seen s = {.n = 0};
+
+			pagetable_each(top, at[from], at[to], see_entry, &s);
+			KT_EQ(s.n, to - from);
+			for (unsigned i = 0; i < s.n; i++)
+				KT_EQ(s.va[i], at[from + i]);
+			s.n = 0;
+			pagetable_each(top, at[from] + PAGE_SIZE, at[to] + PAGE_SIZE, see_entry,
+				       &s);
+			KT_EQ(s.n, to - from);
+		}
+	pagetable_destroy_user(top);
+	page_free(page, 0);
+}

@@ -208,6 +208,9 @@ void test_socket_threads(void);
 /* pipes.c */
 void test_pipes(void);
 
+/* answers.c: the same on Linux. */
+void test_answers(void);
+
 /* looks.c: the same on Linux. */
 void test_looks(void);
 

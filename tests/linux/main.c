@@ -130,12 +130,12 @@ static const struct {
 	     {"admin", test_admin},     {"sched", test_sched},
 	     {"rt", test_rt},           {"threads", test_threads},
 	     {"fasync", test_fasync},   {"looks", test_looks},
-	     {"ttys", test_ttys},       {"ways", test_ways},
-	     {"usage", test_usage},     {"seals", test_seals},
-	     {"stops", test_stops},     {"sysv", test_sysv},
-	     {"clones", test_clones},   {"floods", test_floods},
-	     {"forged", test_forged},   {"stacks", test_stacks},
-	     {"cputime", test_cputime}};
+	     {"answers", test_answers}, {"ttys", test_ttys},
+	     {"ways", test_ways},       {"usage", test_usage},
+	     {"seals", test_seals},     {"stops", test_stops},
+	     {"sysv", test_sysv},       {"clones", test_clones},
+	     {"floods", test_floods},   {"forged", test_forged},
+	     {"stacks", test_stacks},   {"cputime", test_cputime}};
 
 /* Runs the parts that are named, or all but those that are not for the host. */
 static int

@@ -10,12 +10,14 @@
 #include <kestrel.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -334,6 +336,125 @@ bench_encode(void)
 	return 0;
 }
 
+static int polled[64], set;
+static char *shared;
+
+static void
+call_poll(void)
+{
+	struct pollfd p[64];
+
+	for (unsigned i = 0; i < 64; i++)
+		p[i] = (struct pollfd){.fd = polled[i], .events = POLLIN};
+	if (poll(p, 64, 0) != 0)
+		abort();
+}
+
+static void
+call_epoll(void)
+{
+	struct epoll_event ev;
+
+	if (epoll_wait(set, &ev, 1, 0) != 1)
+		abort();
+}
+
+/* Reads all of a file of /proc. */
+static void
+read_whole(const char *path)
+{
+	static char buf[65536];
+	int fd = open(path, O_RDONLY);
+
+	while (read(fd, buf, sizeof(buf)) > 0)
+		;
+	close(fd);
+}
+
+static void
+call_stat_file(void)
+{
+	read_whole("/proc/self/stat");
+}
+
+static void
+call_maps_file(void)
+{
+	read_whole("/proc/self/maps");
+}
+
+static void
+call_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (waitpid(pid, NULL, 0) != pid)
+		abort();
+}
+
+static void
+call_exec(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/proc/self/exe", "user_test", "bench", "nothing", NULL);
+		_exit(1);
+	}
+	if (waitpid(pid, NULL, 0) != pid)
+		abort();
+}
+
+#define SHARED_PAGES 256u
+
+/* Reads a byte of each page of a file that is in memory and was not mapped. */
+static void
+call_shared(void)
+{
+	shared = mmap(NULL, SHARED_PAGES * 4096, PROT_READ, MAP_SHARED, file, 0);
+	if (shared == MAP_FAILED)
+		abort();
+	for (unsigned i = 0; i < SHARED_PAGES; i++)
+		(void)*(volatile char *)(shared + i * 4096);
+	munmap(shared, SHARED_PAGES * 4096);
+}
+
+/* What processes do most. Linux prints these rows, too. */
+static int
+bench_kernel(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int end[2];
+
+	for (unsigned i = 0; i < 64; i++) {
+		if (pipe(end) != 0)
+			return 1;
+		polled[i] = end[0];
+	}
+	print_row("poll_64", round_of_calls(100, call_poll), 100);
+	set = epoll_create1(0);
+	if (pipe(end) != 0 || epoll_ctl(set, EPOLL_CTL_ADD, end[0], &ev) != 0 ||
+	    !write_all(end[1], 1))
+		return 1;
+	print_row("epoll_wait", round_of_calls(CALLS, call_epoll), CALLS);
+	for (int fd = 3; fd < 256; fd++)
+		close(fd);
+	print_row("fork", round_of_calls(1, call_fork), 1);
+	print_row("fork_exec", round_of_calls(1, call_exec), 1);
+	print_row("proc_stat", round_of_calls(10, call_stat_file), 10);
+	print_row("proc_maps", round_of_calls(10, call_maps_file), 10);
+	file = open("/dev/zero", O_RDONLY);
+	print_row("dev_zero", round_of_calls(CALLS, call_pread), CALLS);
+	file = open("/tmp/bench.shared", O_RDWR | O_CREAT, 0600);
+	for (unsigned i = 0; i < SHARED_PAGES * 4096 / BULK; i++)
+		if (!write_all(file, BULK))
+			return 1;
+	print_row("shared_fault", round_of_calls(1, call_shared), SHARED_PAGES);
+	return 0;
+}
+
 #define STRIDE 8192 /* so that each page is an area of its own, with a hole after it */
 
 static void
@@ -392,6 +513,10 @@ bench_main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "syscall") == 0)
 		return bench_calls() != 0 || bench_syscall() != 0;
+	if (argc == 2 && strcmp(argv[1], "kernel") == 0)
+		return bench_kernel();
+	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
+		return 0;
 	if (argc == 2 && strcmp(argv[1], "echo") == 0)
 		return bench_echoes();
 	if (argc == 4 && strcmp(argv[1], "file") == 0)
@@ -402,6 +527,7 @@ bench_main(int argc, char **argv)
 		return bench_encode();
 	if (argc == 2 && strcmp(argv[1], "maps") == 0)
 		return bench_maps();
-	fprintf(stderr, "usage: user_test bench syscall|echo|file PATH ROW|ktrace|encode|maps\n");
+	fprintf(stderr,
+		"usage: user_test bench syscall|echo|kernel|file PATH ROW|ktrace|encode|maps\n");
 	return 2;
 }

@@ -103,9 +103,11 @@ static uint32_t
 item_due(struct item *it)
 {
 	uint32_t found = item_ready(it);
-	bool counts = set_of(it->file) != NULL || it->file->news != NULL;
 
-	return (it->events & EPOLLET) && counts && !it->fresh && it->news == it->seen ? 0 : found;
+	return (it->events & EPOLLET) && !it->fresh && it->news == it->seen &&
+		       (it->file->news != NULL || set_of(it->file) != NULL)
+		   ? 0
+		   : found;
 }
 
 static void
@@ -387,6 +389,8 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 			item_keep_news(it);
 			it->events = 0;
 		}
+		if (it->in_set.next == it->in_set.prev)
+			break; /* it is the only one */
 		list_remove(&it->in_set);
 		list_append(&told, &it->in_set);
 	}

@@ -11,6 +11,7 @@
 #include "kernel/fs/wait/poll.h"
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/personality.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
@@ -52,8 +53,8 @@ poll_watch(bool on)
 	__atomic_fetch_add(&pollers, on ? 1 : -1, __ATOMIC_SEQ_CST);
 }
 
-unsigned
-poll_ready(struct file *f)
+static inline __attribute__((always_inline)) unsigned
+ready_of(struct file *f)
 {
 	unsigned found = POLLIN | POLLOUT;
 
@@ -64,6 +65,12 @@ poll_ready(struct file *f)
 	if (found & POLLOUT)
 		found |= POLLWRNORM;
 	return found;
+}
+
+unsigned
+poll_ready(struct file *f)
+{
+	return ready_of(f);
 }
 
 static bool
@@ -106,16 +113,20 @@ static int64_t
 ready_count(void *arg)
 {
 	const struct poll_set *s = arg;
+	struct filetable *ft = proc_files();
+	bool threaded = proc_is_threaded();
 	int64_t count = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		struct pollfd *p = &s->fds[i];
-		struct file *f = p->fd < 0 ? NULL : filetable_get(proc_files(), (uint32_t)p->fd);
-		unsigned found = f != NULL ? poll_ready(f) : p->fd < 0 ? 0 : POLLNVAL;
+		struct file *f = p->fd < 0  ? NULL
+				 : threaded ? filetable_get(ft, (uint32_t)p->fd)
+					    : filetable_peek(ft, (uint32_t)p->fd);
+		unsigned found = f != NULL ? ready_of(f) : p->fd < 0 ? 0 : POLLNVAL;
 
 		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
 		count += p->revents != 0;
-		if (proc_is_threaded())
+		if (threaded)
 			file_release_held();
 	}
 	return count;
@@ -169,8 +180,8 @@ poll_take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
-/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is.
- * Returns r. */
+/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is,
+ * unless the program wants that it stays. Returns r. */
 static int64_t
 poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns)
 {
@@ -179,7 +190,8 @@ poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns
 
 	if (utimeout == 0 || deadline == DEADLINE_NEVER)
 		return r;
-	if (copy_out(utimeout, t, sizeof(t)) != 0 && r == -EINTR)
+	if (((proc_personality() & STICKY_TIMEOUTS) || copy_out(utimeout, t, sizeof(t)) != 0) &&
+	    r == -EINTR)
 		proc_call_final(deadline); /* as on Linux: it may be in memory that is only read */
 	return r;
 }

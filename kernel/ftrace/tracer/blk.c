@@ -370,6 +370,12 @@ blk_start_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 }
 
 static void
+blk_stat_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	disk_stats_print((const struct block_device *)arg, out);
+}
+
+static void
 blk_ro_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%d\n", ((const struct block_device *)arg)->disk->readonly);
@@ -399,6 +405,7 @@ fill_part(struct vnode *dir)
 	    TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
 	    TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
 	    TRACEFS_TEXT("start", 0444, blk_start_show, NULL, NULL),
+	    TRACEFS_TEXT("stat", 0444, blk_stat_show, NULL, NULL),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
@@ -415,6 +422,7 @@ fill_disk(struct vnode *dir)
 							  NULL, NULL),
 					     TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
 					     TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
+					     TRACEFS_TEXT("stat", 0444, blk_stat_show, NULL, NULL),
 					 };
 	const struct gendisk *disk = ((const struct blk_trace *)tracefs_arg(dir))->disk;
 

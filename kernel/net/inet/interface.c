@@ -268,7 +268,7 @@ inet_interface_ioctl(unsigned request, uint64_t arg)
 		inet_unlock();
 		return error;
 	}
-	if (request >> 8 != 0x89)
+	if (request >> 8 != 0x89 || request < SIOCGIFNAME)
 		return -ENOTTY;
 	return one_interface(request, arg);
 }

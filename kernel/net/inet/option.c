@@ -255,7 +255,7 @@ inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_
 	bool stream = so->type == SOCK_STREAM;
 	int32_t value = 0;
 	struct tcp_info info;
-	int error = -ENOPROTOOPT;
+	int error = -EOPNOTSUPP;
 
 	inet_lock();
 	if (level == IPPROTO_IP)
@@ -264,6 +264,8 @@ inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_
 		info = tcp_info_of(&s->tcp);
 	else if (level == IPPROTO_TCP && stream)
 		error = get_tcp(s, name, &value);
+	else if (level == IPPROTO_UDP && so->type == SOCK_DGRAM)
+		error = -ENOPROTOOPT;
 	inet_unlock();
 	if (level == IPPROTO_TCP && stream && name == TCP_INFO)
 		return socket_put_option(uvalue, ulen, &info, sizeof(info));
