@@ -247,18 +247,30 @@ USER_TEST_OBJS := $(patsubst %,$B/user/%.o,$(wildcard tests/user/*.c tests/user/
 $B/user_test: $(USER_TEST_OBJS) $B/user/libkestrel.a
 	$(link_user)
 
-# Programs of Linux, for tests: the ordinary compiler's, static. Tests compare with what this machine's does here.
+# A program of Linux, for tests: the ordinary compiler's, static. Tests compare with what this machine's does here.
 HOST_ARCH := $(filter $(ARCHS),$(shell uname -m))
 HOST_LINUX_TEST := $(HOST_ARCH:%=build/%/linux_test)
-$(sort $B/linux_test $(HOST_LINUX_TEST)): build/%/linux_test: $(wildcard tests/linux/*.[ch]) $$(wildcard tests/linux/$$*/*.c)
-	@mkdir -p $(@D)
-	$(call say,LINK)
-	$Q$(if $(filter $(ARCH),$*),$(CC),$(HOSTCC)) -std=gnu11 -O2 -g $(WARN) -I. -static -pthread -o $@ $(filter %.c,$^) -lm
+LINUX_TEST_OBJS = $(patsubst tests/linux/%,build/$(1)/linux/%.o,$(wildcard tests/linux/*.c tests/linux/$(1)/*.c))
 
-# The same, started by Debian's dynamic linker. Its libraries lie beside it, under the names that it asks for.
-$B/linux_test_dynamic: $B/linux_test
+# $(1): architecture; $(2): compiler
+define linux_test
+build/$(1)/linux/%.c.o: tests/linux/%.c
+	@mkdir -p $$(@D)
+	$$(call say,CC)
+	$$Q$(2) -std=gnu11 -O1 -g1 $$(WARN) -I. -pthread -MMD -MP -c $$< -o $$@
+
+build/$(1)/linux_test: $(LINUX_TEST_OBJS)
+	$$(call say,LINK)
+	$$Q$(2) -static -pthread -o $$@ $$^ -lm
+
+-include $(LINUX_TEST_OBJS:.o=.d)
+endef
+$(foreach arch,$(sort $(ARCH) $(HOST_ARCH)),$(eval $(call linux_test,$(arch),$(if $(filter $(ARCH),$(arch)),$(CC),$(HOSTCC)))))
+
+# The same objects, started by Debian's dynamic linker. Its libraries lie beside it, under the names that it asks for.
+$B/linux_test_dynamic: $(call LINUX_TEST_OBJS,$(ARCH))
 	$(call say,LINK)
-	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -I. -pthread -o $@ tests/linux/*.c tests/linux/$(ARCH)/*.c -lm
+	$Q$(CC) -pthread -o $@ $^ -lm
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d

@@ -78,35 +78,52 @@ def check_takes_what_is_short(_):
     expect(not any("/kernel/" in item or "system/test_boot" in item or item == "fuzz" for item in items), f"{items}")
 
 
+# Changes one file after the other, and prints a line of the items that each concerns.
+CHANGES = """
+import pathlib, sys
+sys.path[:0] = ["tests", "qemu"]
+import changed
+for path in map(pathlib.Path, sys.argv[1:]):
+    before = path.read_bytes()
+    path.write_bytes(before + b"\\n")
+    print(*(item.name for item in changed.concerned(changed.find_items(changed.ARCHS), "HEAD")))
+    path.write_bytes(before)
+"""
+
+
 def since_takes_what_a_change_concerns(tmp):
-    """In a copy, in which one file after the other is changed."""
+    """In a copy, by one program, which reads the dependency files once; the first also by tests/run."""
     copy = tmp / "copy"
     equal(x.run("git", "clone", "-q", x.ROOT, copy)[0], 0, "git clone")
     (copy / "build").mkdir()
     for name in (x.ROOT / "build").iterdir():
         (copy / "build" / name.name).symlink_to(name)
     run = copy / "tests/run"
-    for path, has, lacks in (("tests/system/test_boot.py", "aarch64/system/test_boot", "aarch64/system/test_exit"),
-                             ("tests/system/console.py", "x86_64/system/test_debugger", "x86_64/system/test_exit"),
-                             ("tests/system/harness.py", "x86_64/attack", "fuzz"),
-                             ("doc/labs.md", "system/test_labs", "fuzz"),
-                             ("doc/running.md", "system/test_docs", "aarch64/system/test_exit"),
-                             ("doc/reports.md", "sanitize/asan/export_report_test", "fuzz"),
-                             ("ktr/README.md", "sanitize/asan/export_vocabulary_test", "fuzz"),
-                             ("arch/aarch64/insn.c", "unit/insn_test", "x86_64/kernel/smp1"),
-                             ("arch/x86_64/mmu.c", "system/test_cross", "aarch64/kernel/smp1"),
-                             ("kernel/proc/vdso/vdso.c", "system/test_cross", "fuzz"),
-                             ("tests/unit/ktr_gen.c", "fuzz", None),
-                             ("arch/aarch64/mmu.c", "aarch64/kernel/smp1", "x86_64/kernel/smp1"),
-                             ("tests/unit/ktr_ring_test.c", "sanitize/asan/ktr_ring_test", "sanitize/asan/ktr_wire_test"),
-                             ("tests/kernel/fs_test.c", "x86_64/kernel/smp4", "x86_64/system/test_exit"),
-                             ("Makefile", "fuzz", None)):
-        before = (copy / path).read_bytes()
-        (copy / path).write_bytes(before + b"\n")
-        status, out, err = x.run(run, "--list", "--since", "HEAD")
-        (copy / path).write_bytes(before)
-        equal((status, err), (0, ""), path)
-        expect(has in out.split() and lacks not in out.split(), f"{path}: expected {has}, and not {lacks}: {out}")
+    rows = (("tests/system/test_boot.py", "aarch64/system/test_boot", "aarch64/system/test_exit"),
+            ("tests/system/console.py", "x86_64/system/test_debugger", "x86_64/system/test_exit"),
+            ("tests/system/harness.py", "x86_64/attack", "fuzz"),
+            ("doc/labs.md", "system/test_labs", "fuzz"),
+            ("doc/running.md", "system/test_docs", "aarch64/system/test_exit"),
+            ("doc/reports.md", "sanitize/asan/export_report_test", "fuzz"),
+            ("ktr/README.md", "sanitize/asan/export_vocabulary_test", "fuzz"),
+            ("arch/aarch64/insn.c", "unit/insn_test", "x86_64/kernel/smp1"),
+            ("arch/x86_64/mmu.c", "system/test_cross", "aarch64/kernel/smp1"),
+            ("kernel/proc/vdso/vdso.c", "system/test_cross", "fuzz"),
+            ("tests/unit/ktr_gen.c", "fuzz", None),
+            ("tests/linux/ptys.c", "aarch64/system/test_linux", "fuzz"),
+            ("arch/aarch64/mmu.c", "aarch64/kernel/smp1", "x86_64/kernel/smp1"),
+            ("tests/unit/ktr_ring_test.c", "sanitize/asan/ktr_ring_test", "sanitize/asan/ktr_wire_test"),
+            ("tests/kernel/fs_test.c", "x86_64/kernel/smp4", "x86_64/system/test_exit"),
+            ("Makefile", "fuzz", None))
+    words = ["env", "-C", copy, sys.executable, "-B", "-c", CHANGES, *(path for path, _, _ in rows)]
+    status, out, err = x.run(*words)
+    equal((status, err, len(out.splitlines())), (0, "", len(rows)), "items of changes")
+    for (path, has, lacks), line in zip(rows, out.splitlines()):
+        expect(has in line.split() and lacks not in line.split(), f"{path}: expected {has}, and not {lacks}: {line}")
+    with open(copy / rows[0][0], "a", encoding="utf-8") as file:
+        file.write("\n")
+    equal(x.run(run, "--list", "--since", "HEAD"), (0, "\n".join(out.splitlines()[0].split()) + "\n", ""), rows[0][0])
+    equal(x.run("git", "-C", copy, "checkout", "-q", rows[0][0])[0], 0, "git checkout")
     equal(x.run(run, "--list", "--since", "HEAD")[:2], (0, "\n"), "no change")
     status, out, err = x.run(run, "--list", "--since", "nosuch")
     equal((status, out), (2, ""), "a commit that is none")
