@@ -326,6 +326,7 @@ def copy_tree(folder):
     (folder / "build").mkdir()
     for name in BUILT:
         subprocess.run(["cp", "-a", ROOT / "build" / name, folder / "build" / name], check=True, timeout=DEADLINE_S)
+    (folder / "build/guest").symlink_to(ROOT / "build/guest")  # else qemu/fetch-guest gets all of it again
 
 
 def write(file, folder):

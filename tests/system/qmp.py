@@ -48,6 +48,7 @@ class Qmp:
         start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t death_hang$", symbols, "nm").groups())
         pc, off, deadline = 0, False, time.monotonic() + DEADLINE_S
         while not (start <= pc < start + size and off):
+            time.sleep(0.02)  # each look stops the CPU
             check(time.monotonic() < deadline, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in death_hang() at {start:#x}")
             registers = self.command("human-monitor-command", **{"command-line": "info registers"})
             pc = int(re.search(r"\b(?:RIP|PC)=([0-9a-f]{16})", registers)[1], 16)

@@ -84,7 +84,7 @@ def live():
 @portable_test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")
 def stopped():
     for smp in cpus():
-        with machine("--set", "debug.ktr.entries=512", smp=smp) as (c, qmp):
+        with machine("--set", "debug.ktr.entries=128", smp=smp) as (c, qmp):
             shell(c, "load mix -n 2 -j 2 > /dev/null")
             stopped_by_request(c)
             with core_of(qmp) as core:
@@ -93,7 +93,7 @@ def stopped():
 
 @test("the dump of a machine that panicked has the panic's event, at db> and just before a reset")
 def panicked():
-    with machine("--set", "debug.ktr.entries=512") as (c, qmp):
+    with machine("--set", "debug.ktr.entries=128") as (c, qmp):
         c.sendline("sysctl debug.kdb.trap=1")
         c.expect(DB)
         with core_of(qmp) as core:
@@ -119,6 +119,7 @@ def hung():
         c.sendline("sysctl debug.kdb.hang=0")
         qmp.waits_for_hang()
         with core_of(qmp) as core, core_of(qmp) as later:
+            qmp.command("stop")  # else it computes while its dumps are read
             check_eq(core_events(core), core_events(later), "events of a machine that hangs, and a moment later")
             same_as_line(core, trace)
 

@@ -44,7 +44,7 @@ def lists_threads(out):
 
 @portable_test("at db>, ktr save writes the same events as show ktr prints")
 def save():
-    with machine("--set", "debug.ktr.entries=512") as (c, socket, _):
+    with machine("--set", "debug.ktr.entries=128") as (c, socket, _):
         shell(c, "load mix -n 2 -j 2 > /dev/null")
         stopped_by_request(c)
         events = saved(socket)
