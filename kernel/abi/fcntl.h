@@ -106,8 +106,8 @@ struct flock {
 #define S_IFREG  0100000
 #define S_IFLNK  0120000
 #define S_IFSOCK 0140000
-#define S_ISUID  04000 /* who executes it has the owner's rights, */
-#define S_ISGID  02000 /* the group's; in a directory: what is made has its group */
+#define S_ISUID  04000 /* exec gives the owner's rights */
+#define S_ISGID  02000 /* exec gives the group's; in a directory: what is made has its group */
 
 #define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
 #define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)

@@ -154,9 +154,9 @@ struct dif_dynamic {
 	uint32_t unused; /* atomic: chunks from here on were never used */
 	uint32_t lock;   /* atomic; of: */
 	struct dif_aside {
-		uint32_t first;     /* of a list of chunks that some programs may still use, */
-		uint64_t cpus;      /* on these CPUs, */
-		uint32_t holds[64]; /* whose dif_cpu.holds was this */
+		uint32_t first;     /* of a list of chunks that programs may still use */
+		uint64_t cpus;      /* the CPUs on which they may */
+		uint32_t holds[64]; /* by CPU: dif_cpu.holds then */
 	} aside, older;
 	uint32_t count, mask;      /* chunks; buckets - 1 */
 	uint32_t size, value_size; /* of a chunk; of the value in it */

@@ -36,7 +36,7 @@ struct file {
 	int flags;                /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */
 	struct vnode *vn;         /* [c] a reference */
 	struct mutex lock;        /* [f] held during reads and writes that use the offset */
-	uint64_t off;             /* [f] bytes; for a directory, a cookie, */
+	uint64_t off;             /* [f] bytes; for a directory, a cookie */
 	uint64_t list_end;        /* [f] the cookie at which its listing ends */
 	void *priv;               /* for the device or pipe; set by its open */
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */

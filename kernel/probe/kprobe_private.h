@@ -120,8 +120,8 @@ struct kfetching {
 	};
 	const char *definition;
 	uintptr_t file;    /* where byte 0 of the file would be */
-	int64_t faults;    /* how often memory could not be read; if it begins below 0, */
-	uintptr_t missing; /* the address of the fault that makes `faults` 1 */
+	int64_t faults;    /* how often memory could not be read */
+	uintptr_t missing; /* where the fault was that made `faults` 1 */
 };
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);

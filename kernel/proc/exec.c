@@ -238,7 +238,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->exit_signal = SIGCHLD;
 	p->execs++;
 	curlwp()->clear_tid = curlwp()->robust = 0;
-	curlwp()->step.copy = 0; /* a step of the old program, which perhaps a jump has left */
+	curlwp()->step.copy = 0; /* ends a step of the old program, which perhaps a jump has left */
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);

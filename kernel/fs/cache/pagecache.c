@@ -157,8 +157,8 @@ page_join(struct page *p, struct vnode *vn, uint64_t index)
 {
 	p->vnode = vn;
 	p->index = (uint32_t)index;
-	p->used = 0;  /* nothing is valid or dirty, */
-	p->class = 0; /* nor busy, recent or shared */
+	p->used = 0;  /* nothing is valid or dirty */
+	p->class = 0; /* not busy, recent or shared */
 	vn->page_count++;
 	if (on_disk(vn)) {
 		list_append(&kept, &p->link);
@@ -415,7 +415,7 @@ pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **pag
 			memset((char *)*page + i * (PAGE_SIZE / PAGE_SECTORS), 0,
 			       PAGE_SIZE / PAGE_SECTORS);
 	p->recent = true;
-	page_dirty(p, sectors); /* before others can find them missing, and read them */
+	page_dirty(p, sectors); /* before others can find the sectors missing, and read them */
 	spin_unlock(&pages_lock);
 	writeback_want();
 	return 0;

@@ -428,7 +428,7 @@ inet_datagram_send(struct socket *so, struct socket_message *m)
 	inet_lock();
 	if (error == 0)
 		error = datagram_send_locked(s, p, to ? &ip : NULL, port);
-	pbuf_free(p); /* with the lock: ARP may have it in its queue */
+	pbuf_free(p); /* freed with the lock held: ARP may have the buffer in its queue */
 	inet_unlock();
 	return error == 0 ? (int64_t)n : error;
 }
