@@ -35,7 +35,7 @@ struct open_how { /* of openat2() */
 #define RESOLVE_NO_MAGICLINKS 0x02 /* through no link of /proc to a file itself */
 #define RESOLVE_NO_SYMLINKS   0x04
 #define RESOLVE_BENEATH       0x08 /* never above the directory where the path begins */
-#define RESOLVE_IN_ROOT       0x10 /* that directory is the root of the path */
+#define RESOLVE_IN_ROOT       0x10 /* the directory of dirfd is the root of the path */
 #define RESOLVE_ALL           0x1f
 
 #define AT_FDCWD            (-100)

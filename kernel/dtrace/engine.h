@@ -93,7 +93,7 @@ struct dif_run {
 	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
 	uint32_t key_words;           /* that have been pushed [0] */
 	struct dif_record *record;    /* the open one [NULL] */
-	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
+	struct dif_spec_buffer *spec; /* where records go; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
 	bool keeps;                   /* the program that has called holds elements [no] */
 	struct dif *d;                /* constant */

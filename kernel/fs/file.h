@@ -26,7 +26,7 @@ struct vnode;
 struct vnode_ops;
 
 #define FILES_MAX   65536 /* descriptors of a process; a power of two */
-#define FILES_FIRST 64    /* for so many a new table has room; it grows by powers of two */
+#define FILES_FIRST 64    /* room of a new table; it grows by powers of two */
 
 /* Descriptors that the current process may open: below this number. FILES_MAX at most. */
 unsigned filetable_limit(void);

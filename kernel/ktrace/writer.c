@@ -31,7 +31,7 @@
 #include "kernel/sync/smp.h"
 
 #define PERIOD_NS 10000000ull
-#define KILL_NS   10000000ull /* who waits looks so often whether he is to end */
+#define KILL_NS   10000000ull /* how often a waiter looks whether he is to end */
 /* Has room for a record of KTRACE_GENIO_MAX bytes, with what comes before them. */
 #define BUF_SIZE (KTRACE_GENIO_MAX + 4096u)
 

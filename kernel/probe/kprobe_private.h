@@ -89,7 +89,7 @@ struct kfetch {
 struct kdefinition {
 	bool is_return;
 	enum kprobe_kind kind;
-	unsigned maxactive; /* as it was given; 0: it was not */
+	unsigned maxactive; /* maxactive as it was given; 0: it was not given */
 	char group[KPROBE_EVENT], name[KPROBE_EVENT];
 	char function[64];             /* "": address is absolute */
 	uintptr_t address;             /* of the function, or of the instruction */

@@ -42,7 +42,7 @@
  */
 #define ARG_BYTES_MAX (VM_STACK_SIZE / 4 * 3)
 #define ARG_BYTES_MIN 131072u
-#define SCRIPTS_MAX   5   /* that a script may lead through, itself included: Linux's limit */
+#define SCRIPTS_MAX   5   /* the longest chain of scripts: Linux's limit */
 #define HEAD_SIZE     256 /* bytes of a file that are looked at for #!, as on Linux */
 
 SDT_PROVIDER_DECLARE(proc);

@@ -136,7 +136,7 @@ struct caps {
 /* A timer of the time that the process has a CPU (cpu_timers.c). */
 enum { CPU_TIMER_VIRTUAL, CPU_TIMER_PROF, CPU_TIMERS };
 struct cpu_timer {
-	uint64_t deadline_ns; /* of that time; 0: it does not run */
+	uint64_t deadline_ns; /* when it expires, by that time; 0: it does not run */
 	uint64_t interval_ns;
 };
 
@@ -220,7 +220,7 @@ struct proc {
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process is not traced */
 	unsigned traces;       /* how many there are of it, with those that it has left */
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
-	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
+	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] the process itself reads rlim_cur without it */
 };
 
 _Static_assert(sizeof(struct proc) <= 4096, "a fork takes one page for it");

@@ -12,7 +12,7 @@
 
 #define LIST_SIZE     4000 /* bytes of a listing at a time */
 #define LIST_TRIES    64   /* replies in a row without a name, after which the listing ends */
-#define NAMES_FOR_ONE 2    /* when there are many: so many are forgotten for each that is new */
+#define NAMES_FOR_ONE 2    /* when there are many names: so many are forgotten for each new one */
 
 /* Finds a name on the host. The fid, and what it leads to; NULL and *err. */
 static struct p9_fid *

@@ -22,7 +22,7 @@
 #define NODE_SLOTS (1u << NODE_BITS)
 #define LEVELS     9 /* for 2^54 pages */
 #define SCAN_MAX   64
-#define ADD_TRIES  8  /* to give up one, when another is added */
+#define ADD_TRIES  8  /* tries to give up one page when another is added */
 #define GIVE_UP    64 /* pages at a time, when memory is short */
 #define CACHE_PART 4  /* pages of disks: a quarter of memory at most */
 

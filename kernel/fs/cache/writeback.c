@@ -47,7 +47,7 @@
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
 #define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
-#define LOOK_NS    500000000ul  /* who waits for a pass looks so often whether he has to end */
+#define LOOK_NS    500000000ul  /* how often a waiter for a pass looks whether he has to end */
 #define LOOKS_MAX  6            /* … and whether anything was written, if memory is wanted */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */

@@ -233,7 +233,7 @@ levels_in(struct epoll *e, const struct epoll *avoid)
 	return e->levels;
 }
 
-/* How many sets are one within another from e on outwards. */
+/* How many sets, from e on outwards, each contain the one before. */
 static unsigned
 levels_out(struct epoll *e)
 {

@@ -360,7 +360,7 @@ udp_send_from(struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *to, uint16_t
 	return udp_sendto_if_src(pcb, p, to, port, ip4_route(to), &pcb->local_ip);
 }
 
-/* What a program gave becomes what is sent. 0 or -errno. */
+/* Makes a program's packet one that can be sent to `to`. 0 or -errno. */
 static int
 datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
 {
