@@ -204,7 +204,7 @@ ktr_site_matches(const struct ktr_site *site, const char *glob)
 	if (ktr_probe_matches(site, glob))
 		return true;
 	if (site->kind != KTR_SITE_POINT)
-		return false; /* there are thousands: only by their names as probes */
+		return false; /* functions go by their names as probes only: there are thousands */
 	fmt_snprintf(place, sizeof(place), "%s:%u", file, (unsigned)site->line);
 	return ktr_glob(glob, file) || ktr_glob(glob, ktr_basename(file)) ||
 	       ktr_glob(glob, place) || ktr_glob(glob, ktr_basename(place)) ||

@@ -13,7 +13,7 @@ struct decode_store {
 	size_t size;
 };
 
-/** Texts by number: those told since the last HEADER, and those told since the one before. */
+/** Texts by number, told since the last HEADER; before: told since the HEADER before that one. */
 struct decode_names {
 	struct ktr_map now, before;
 	struct decode_store idents, idents_before; /* texts of thread idents, likewise */
@@ -54,7 +54,7 @@ struct ktr_decoder {
 	/* The stream. */
 	const struct ktr_decode_header *header;
 	bool any_header, ended, at_mark;
-	bool header_lost; /* there was no room for the last one */
+	bool header_lost; /* there was no room for the last header */
 	struct decode_cpu cpu[KTR_DECODE_CPUS];
 	struct decode_names strings, threads;
 	struct ktr_map sites, sites_before; /* by number: told since the last START, and ever */

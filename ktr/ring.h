@@ -68,7 +68,7 @@ struct ktr_log_cpu {
 	uint32_t moving;  /* odd: cursor and overwritten are being changed */
 	uint64_t cursor;  /* number of an event: a sink has all frames of earlier ones; atomic */
 	uint64_t encoded; /* number of the first event that is in no frame; atomic */
-	uint64_t overwritten; /* of those before cursor: gone before it came; others: delivered */
+	uint64_t overwritten; /* of events before cursor: gone before it; others: delivered */
 	uint64_t ticks;       /* of the last event before cursor that was delivered; 0: none */
 	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
 };

@@ -220,7 +220,7 @@ stream_pass_begin(struct ktr_stream *s)
 	return true;
 }
 
-#define STREAM_TRIES 100u /* to read an event that is overwritten next */
+#define STREAM_TRIES 100u /* tries to read an event that is overwritten next */
 
 /* The oldest event in the ring that can be read: its number, or the tail's, and its time, or 0. */
 static uint64_t

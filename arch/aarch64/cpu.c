@@ -78,7 +78,7 @@ arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(v
 void
 arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 {
-	(void)tls; /* a program sets it itself, and its trap frame keeps it */
+	(void)tls; /* the program sets its thread pointer itself, and its trap frame keeps that */
 	arch_this_pcpu()->kstack = stack_top - KSTACK_SIZE;
 }
 

@@ -244,7 +244,7 @@ read_console(const struct fdt *f)
 		node = fdt_find_compatible(f, -1, "arm,pl011");
 	devtree.console_intid = ARCH_NO_IRQ;
 	if (node < 0 || !fdt_available(f, node) || !devtree_read_region(f, node, 0, &r))
-		return; /* and no console for a message */
+		return; /* there is no console for a message */
 	devtree.console_pa = r.base;
 	devtree.console_intid = devtree_interrupt(f, node, 0);
 }

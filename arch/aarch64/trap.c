@@ -176,7 +176,7 @@ trap_interrupt(struct arch_trapframe *tf)
 		return;
 	if (intid == devtree.timer_intid)
 		aarch64_timer_quiet();
-	intc_eoi(token); /* now: handlers run with interrupts off, so no interrupt nests */
+	intc_eoi(token); /* handlers run with interrupts off: so no interrupt nests from here on */
 	if (intid == devtree.timer_intid)
 		entry_interrupt(intid, ENTRY_IRQ_TIMER, 0, tf);
 	else if (intid < SGI_IPI + IPI_COUNT)

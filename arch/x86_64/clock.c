@@ -119,7 +119,7 @@ arch_clock_init(void)
 			clock_pass();
 		b = clock_sample();
 		about = (b.tsc - a.tsc) * pit / tsc;
-	} while (about > 2 * PIT_HZ); /* too long to say how often it wrapped */
+	} while (about > 2 * PIT_HZ); /* again if the counter may have wrapped more than once */
 	lapic_timer_start(0);
 
 	/* The near samples tell the ticks to less than half a turn; the counter, the rest. */

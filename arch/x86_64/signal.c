@@ -24,7 +24,7 @@ arch_fault_note(struct arch_fault *f, const struct arch_trapframe *tf, uintptr_t
 	if (tf->vector != VEC_PF)
 		return;
 	f->va = va;
-	if (va >= ARCH_USER_END) /* where the kernel has pages is not told */
+	if (va >= ARCH_USER_END) /* a program is not told where the kernel has pages */
 		f->error |= ERROR_PRESENT;
 }
 

@@ -171,7 +171,7 @@ trap_interrupt(struct arch_trapframe *tf)
 
 	if (v == VEC_SPURIOUS)
 		return;
-	lapic_eoi(); /* now: handlers run with interrupts off, so no interrupt nests */
+	lapic_eoi(); /* before the handlers: they run with interrupts off, so no interrupt nests */
 	if (v == VEC_TIMER)
 		entry_interrupt(v, ENTRY_IRQ_TIMER, 0, tf);
 	else if (v >= VEC_IPI && v < VEC_IPI + IPI_COUNT)

@@ -44,7 +44,7 @@ enum dif_builtin {
 	DIF_B_PROBEFUNC,
 	DIF_B_PROBENAME,
 	DIF_B_ID,      /* of the probe */
-	DIF_B_EPID,    /* of this clause at this probe: 1, 2, … within the consumer */
+	DIF_B_EPID,    /* number of this clause at this probe: 1, 2, … within the consumer */
 	DIF_B_ERRNO,   /* at a system call's return: the error, or 0 */
 	DIF_B_CALLER,  /* return address of the probed function */
 	DIF_B_UCALLER, /* of the user function */

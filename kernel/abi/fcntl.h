@@ -35,7 +35,7 @@ struct open_how { /* of openat2() */
 #define RESOLVE_NO_MAGICLINKS 0x02 /* through no link of /proc to a file itself */
 #define RESOLVE_NO_SYMLINKS   0x04
 #define RESOLVE_BENEATH       0x08 /* never above the directory where the path begins */
-#define RESOLVE_IN_ROOT       0x10 /* that directory is the root of the path */
+#define RESOLVE_IN_ROOT       0x10 /* the directory of dirfd is the root of the path */
 #define RESOLVE_ALL           0x1f
 
 #define AT_FDCWD            (-100)
@@ -106,8 +106,8 @@ struct flock {
 #define S_IFREG  0100000
 #define S_IFLNK  0120000
 #define S_IFSOCK 0140000
-#define S_ISUID  04000 /* who executes it has the owner's rights, */
-#define S_ISGID  02000 /* the group's; in a directory: what is made has its group */
+#define S_ISUID  04000 /* exec gives the owner's rights */
+#define S_ISGID  02000 /* exec gives the group's; in a directory: what is made has its group */
 
 #define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
 #define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)

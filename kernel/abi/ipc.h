@@ -94,8 +94,8 @@ struct msginfo {
 #define SHM_RND     020000
 #define SHM_REMAP   040000
 #define SHM_EXEC    0100000
-#define SHM_DEST    01000 /* in the mode: it goes when nobody is attached; */
-#define SHM_LOCKED  02000 /* its pages stay in memory */
+#define SHM_DEST    01000 /* in the mode: it goes when nobody is attached */
+#define SHM_LOCKED  02000 /* in the mode: its pages stay in memory */
 
 struct shmid_ds { /* Linux's shmid64_ds */
 	struct ipc_perm perm;

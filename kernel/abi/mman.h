@@ -2,9 +2,9 @@
 #pragma once
 
 #define MLOCK_ONFAULT 1 /* mlock2(): pages stay from when they are used */
-#define MCL_CURRENT   1 /* mlockall(): what is mapped; */
-#define MCL_FUTURE    2 /* and what will be */
-#define MCL_ALL       7 /* mlockall(): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT; */
+#define MCL_CURRENT   1 /* mlockall(): what is mapped */
+#define MCL_FUTURE    2 /* mlockall(): what will be mapped */
+#define MCL_ALL       7 /* mlockall(): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT */
 #define MCL_ONFAULT   4 /* not alone */
 
 #define PROT_NONE  0

@@ -15,7 +15,7 @@
 #define PR_GET_SECUREBITS      27 /* only SECBIT_KEEP_CAPS is ever set: what PR_GET_KEEPCAPS says */
 #define PR_SET_TIMERSLACK      29 /* ns; stored and reported; it has no effect: callouts are exact */
 #define PR_GET_TIMERSLACK      30
-#define PR_SET_CHILD_SUBREAPER 36 /* it is the parent of its descendants that lose theirs */
+#define PR_SET_CHILD_SUBREAPER 36 /* the process is the parent of descendants that lose theirs */
 #define PR_GET_CHILD_SUBREAPER 37
 #define PR_SET_NO_NEW_PRIVS    38 /* exec gives no rights, from now on */
 #define PR_GET_NO_NEW_PRIVS    39

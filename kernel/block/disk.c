@@ -69,7 +69,7 @@ scan_partitions(struct gendisk *disk)
 	if (s.page == NULL)
 		return;
 	disk->parts = partition_parse(disk->whole.sectors, read_sector, &s, part);
-	page_unref(s.page); /* not free, if the disk may still write to it */
+	page_unref(s.page); /* the page stays if the disk may still write to it */
 	for (unsigned i = 0; i < disk->parts; i++) {
 		struct block_device *p = &disk->part[i];
 

@@ -157,7 +157,7 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 	switch (kdb_temporary_hit(tf, why, &asked)) {
 	case KDB_TEMPORARY_OTHER:
 		if (kdb_point_hit(tf, why, data) >= 0)
-			break; /* a point of its own is there, too */
+			break; /* the user has set a point at this place, too */
 		if (kdb_go_on(tf))
 			kdb_resume_machine();
 		return;

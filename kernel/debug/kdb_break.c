@@ -47,7 +47,7 @@ static struct {
 	bool on;
 	const char *why;
 	const struct thread *thread;
-	uintptr_t sp; /* stack pointers below belong to a deeper call */
+	uintptr_t sp; /* stack pointers below this one belong to a deeper call */
 } temporary;
 
 void

@@ -91,7 +91,7 @@ start_at(const struct place *p, bool newer)
 		if (!newer)
 			continue;
 		if (!c->valid)
-			c->seq = c->tail - 1; /* all are newer: the next step reaches the first */
+			c->seq = c->tail - 1; /* the next step reaches the first of all */
 		kdb_events_step(cpu, true);
 	}
 }

@@ -79,7 +79,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 	switch (kdb_panic_action()) {
 	case KDB_ACTION_DEBUG:
 		for (;;)
-			kdb_loop(); /* left by poweroff and reboot only: continue is refused */
+			kdb_loop(); /* continue is refused: only poweroff and reboot end this */
 	case KDB_ACTION_REBOOT:
 		ktr_flush_finish();
 		arch_reboot();

@@ -55,7 +55,7 @@ watchdog_watch(unsigned n, unsigned passed)
 	}
 	pc->watch_stuck += passed;
 	if (before < limit && pc->watch_stuck >= limit) {
-		/* it may be the flush thread that waits */
+		/* the thread that waits may be the flush thread, whose events are refused */
 		bool lifted = ktr_port_lift();
 
 		CTR2(KTR_GEN, "watchdog: cpu %u took no timer interrupt for %d s", n, seconds);

@@ -177,7 +177,7 @@ HOOK(clock_tick, console_read_again);
 void
 console_unread(const uint8_t *keys, unsigned n)
 {
-	if (unread.n != 0) /* a CPU that was stopped is in the midst of giving them */
+	if (unread.n != 0) /* a CPU that was stopped is in the midst of giving the last keys */
 		return;
 	memcpy(unread.keys, keys, n);
 	__atomic_store_n(&unread.n, n, __ATOMIC_RELEASE);
@@ -306,7 +306,7 @@ tty_write_console(struct tty *t, const struct file *f, const char *text, size_t 
 		spin_unlock(&t->lock);
 		made = ldisc_output(&set, text + used, &now, out, sizeof(out));
 		*error = console_send(out, made, f->flags & O_NONBLOCK, &sent);
-		if (*error != 0) /* how much that was: a return without its newline is none */
+		if (*error != 0) /* `now`: how much was sent; of "\r\n" both, or none */
 			ldisc_output(&set, text + used, &now, out, sent);
 		used += now;
 	}

@@ -15,7 +15,7 @@ static struct {
 	void (*fn)(void *);
 	void *arg;
 	const char *name;
-	uint64_t *counts; /* of each of MAX_CPUS, by itself; NULL: not counted */
+	uint64_t *counts; /* one for each of MAX_CPUS; NULL: not counted */
 } lines[IRQ_LINES];
 
 int

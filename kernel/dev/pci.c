@@ -100,7 +100,7 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 		return false;
 	}
 	at = pci_read(f, PCI_BAR0) & PCI_BAR_IO_MASK;
-	if (at == 0) /* not assigned by firmware: port 0 is never valid */
+	if (at == 0) /* the firmware has assigned none: port 0 is never valid */
 		at = (md->io_first == 0 ? size : md->io_first + size - 1) & ~(size - 1);
 	if (at + size > 65536 ||
 	    (md->io_size != 0 && (at < md->io_first || at + size > md->io_first + md->io_size))) {

@@ -25,9 +25,9 @@
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
 
-#define PTY_FIRST DEVICE(136, 0) /* as Linux: eight majors, */
-#define PTYS_MAX  2048u          /* 256 each; */
-#define PTYS_KEPT 512u           /* of these for CAP_SYS_ADMIN */
+#define PTY_FIRST DEVICE(136, 0) /* as Linux: the first of eight majors */
+#define PTYS_MAX  2048u          /* 256 of each major */
+#define PTYS_KEPT 512u           /* of all, for CAP_SYS_ADMIN only */
 #define RING_SIZE 65536u         /* a power of two */
 
 struct pty {

@@ -143,7 +143,7 @@ tty_wait(struct tty *t, const struct file *f, size_t n)
 
 		want = raw ? set->c_cc[VMIN] : 1;
 		if (want == 0 && set->c_cc[VTIME] > 0)
-			want = 1; /* or none, when the time is over */
+			want = 1; /* none will do when the time is over */
 		if (ready >= (want < n ? want : n))
 			return 0;
 		if (t->hung)
@@ -189,7 +189,7 @@ tty_read_some(struct tty *t, const struct file *f, char *buf, size_t n)
 	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, -error);
 	if (error != 0)
 		return error;
-	tell_line(t); /* also of an end of file, which made room */
+	tell_line(t); /* an end of file, too, has made room */
 	return (int64_t)got;
 }
 
@@ -440,7 +440,7 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
 	struct tty *t = f->priv;
 
-	/* /dev/tty opens a session's terminal for reading, too. */
+	/* This needs the right to read: /dev/tty opens a session's terminal for reading, too. */
 	if (request == TIOCSCTTY && (f->flags & O_ACCMODE) == O_WRONLY && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	return t->hung ? -EIO : tty_request(t, false, request, arg);

@@ -23,7 +23,7 @@
 
 static struct {
 	unsigned count;
-	bool sending; /* what is noted by sending would be sent here, without end */
+	bool sending; /* while a note is sent: its own notes would be sent without end */
 	struct {
 		uint32_t pid;
 		int sig;

@@ -202,7 +202,7 @@ request_probe(uint64_t arg)
 
 	if (error != 0)
 		return error;
-	ktr_port_lock(); /* sites that are made at run time stay meanwhile */
+	ktr_port_lock(); /* the lock keeps sites that were made at run time */
 	site = next_site(id);
 	if (site != NULL) {
 		dtrace_probe_name(site, &name);

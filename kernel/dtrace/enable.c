@@ -345,7 +345,7 @@ consumer_disable(struct dtrace_consumer *c)
 		ecb_change(&c->ecbs[i], false);
 	c->enabled = false;
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
-	smp_call_all(ecb_barrier, NULL); /* firings have interrupts off: now there are none of it */
+	smp_call_all(ecb_barrier, NULL); /* firings have interrupts off: none is under way now */
 }
 
 int

@@ -93,7 +93,7 @@ struct dif_run {
 	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
 	uint32_t key_words;           /* that have been pushed [0] */
 	struct dif_record *record;    /* the open one [NULL] */
-	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
+	struct dif_spec_buffer *spec; /* where records go; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
 	bool keeps;                   /* the program that has called holds elements [no] */
 	struct dif *d;                /* constant */
@@ -154,9 +154,9 @@ struct dif_dynamic {
 	uint32_t unused; /* atomic: chunks from here on were never used */
 	uint32_t lock;   /* atomic; of: */
 	struct dif_aside {
-		uint32_t first;     /* of a list of chunks that some programs may still use, */
-		uint64_t cpus;      /* on these CPUs, */
-		uint32_t holds[64]; /* whose dif_cpu.holds was this */
+		uint32_t first;     /* of a list of chunks that programs may still use */
+		uint64_t cpus;      /* the CPUs on which they may */
+		uint32_t holds[64]; /* by CPU: dif_cpu.holds then */
 	} aside, older;
 	uint32_t count, mask;      /* chunks; buckets - 1 */
 	uint32_t size, value_size; /* of a chunk; of the value in it */

@@ -344,8 +344,8 @@ dif_load_image(struct dif *d, struct dif_refusal *why)
 		return -EINVAL;
 	if (z.chunk != 0) /* a small size is rounded up: to room for three */
 		d->h.options.dynvarsize = dif_dynamic_least(d->h.options.dynvarsize, 3, z.chunk);
-	d->globals_size = z.globals; /* it counts what is written there, */
-	d->locals_size = z.locals;   /* and there */
+	d->globals_size = z.globals; /* verification counts what is written there */
+	d->locals_size = z.locals;
 	work = dif_port_alloc(dif_verify_size(d));
 	error = verify_all(d, work, why);
 	dif_port_free(work);

@@ -333,7 +333,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	struct ancestor parent;
 
 	switch (what) {
-	case DIF_B_TIMESTAMP: /* as in the event, so that it is the same in a recorded trace */
+	case DIF_B_TIMESTAMP: /* the event's time, so that it is the same in a recorded trace */
 		return f->owners != 0 && f->ticks != 0 ? clock_ns_of(f->ticks) : clock_ns();
 	case DIF_B_VTIMESTAMP:
 		return clock_ns() - t->zero_ns;

@@ -97,7 +97,7 @@ dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size)
 {
 	long n = addr == 0 ? 0 : dif_copy_str(r, (char *)to, addr, size);
 	size_t at = (size_t)(to - (uint8_t *)r->record), needed;
-	bool last; /* nothing comes after its room but what rounds the layout up */
+	bool last; /* after the string's room comes nothing but what rounds the layout up */
 
 	if (n < 0)
 		return false;

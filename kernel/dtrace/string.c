@@ -134,7 +134,7 @@ subr_strtok(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *
 	*v = 0;
 	if (n > 0 && !dif_string_result(r, c->token, n, v))
 		return false;
-	c->token += n; /* the separator stays: it may be none the next time */
+	c->token += n; /* the separator stays: the next call may have others */
 	return true;
 }
 

@@ -174,7 +174,7 @@ chunk_retire(struct dif_run *r, uint32_t number)
 	struct dif_dynamic *t = &r->d->dynamic;
 
 	if (!dif_any_holds(r->d) || !dif_dynamic_lock(&t->lock)) {
-		chunk_free(t, number); /* it is freed now at the latest: else it were lost */
+		chunk_free(t, number); /* the chunk is freed now at the latest: else it were lost */
 		return;
 	}
 	chunk_at(t, number)->next = t->aside.first;
@@ -210,7 +210,7 @@ chunk_alloc(struct dif_dynamic *t)
 /* An element that is looked for, and, while its bucket is locked, where. */
 struct search {
 	struct dif_bucket *bucket;
-	uint32_t *link; /* link to the chunk, or at the chain's end */
+	uint32_t *link; /* the link that leads to the chunk, or the chain's last one */
 	uint64_t thread;
 	uint32_t hash;
 	uint32_t key_words;

@@ -148,7 +148,7 @@ attr_time(const struct timespec *t)
 	return (uint64_t)(t->tv_sec < max ? t->tv_sec : max) * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* Gives a file its times. t NULL: both are now, which who may write to the file may do, too. */
+/* Gives a file its times. t NULL: both are now, for which the right to write is enough. */
 static int
 attr_set_times(struct vnode *vn, const struct timespec *t)
 {
@@ -207,7 +207,7 @@ sys_utimensat(const uint64_t a[6])
 	return attr_set_times_at(a[0], a[1], a[3], a[2] != 0 ? t : NULL);
 }
 
-/* The older calls, whose times are in microseconds, */
+/* For the older calls, whose times are in microseconds. */
 static int64_t
 attr_set_timevals(uint64_t dirfd, uint64_t upath, uint64_t utimes)
 {
@@ -229,7 +229,7 @@ attr_set_timevals(uint64_t dirfd, uint64_t upath, uint64_t utimes)
 SYSCALL_IS(utimes, attr_set_timevals((uint64_t)AT_FDCWD, a[0], a[1]))
 SYSCALL_IS(futimesat, attr_set_timevals(a[0], a[1], a[2]))
 
-/* and in seconds. */
+/* The oldest call, whose times are in seconds. */
 int64_t
 sys_utime(const uint64_t a[6])
 {

@@ -432,7 +432,7 @@ file_seek(struct file *f, int64_t off, int whence)
 	else if (whence == SEEK_END)
 		base = size;
 	else if (whence == SEEK_HOLE)
-		base = size - off; /* all is said to be data, up to the end */
+		base = size - off; /* a file is said to be all data, up to its end */
 	if ((whence == SEEK_DATA || whence == SEEK_HOLE) && (off < 0 || off >= size))
 		to = -ENXIO;
 	else if (whence < SEEK_SET || whence > SEEK_HOLE ||

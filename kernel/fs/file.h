@@ -27,7 +27,7 @@ struct vnode;
 struct vnode_ops;
 
 #define FILES_MAX   65536 /* descriptors of a process; a power of two */
-#define FILES_FIRST 64    /* for so many a new table has room; it grows by powers of two */
+#define FILES_FIRST 64    /* room of a new table; it grows by powers of two */
 
 /* Descriptors that the current process may open: below this number. FILES_MAX at most. */
 unsigned filetable_limit(void);
@@ -37,7 +37,7 @@ struct file {
 	int flags;                /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */
 	struct vnode *vn;         /* [c] a reference */
 	struct mutex lock;        /* [f] held during reads and writes that use the offset */
-	uint64_t off;             /* [f] bytes; for a directory, a cookie, */
+	uint64_t off;             /* [f] bytes; for a directory, a cookie */
 	uint64_t list_end;        /* [f] the cookie at which its listing ends */
 	void *priv;               /* for the device or pipe; set by its open */
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */

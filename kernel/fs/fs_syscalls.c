@@ -346,7 +346,7 @@ do_linkat(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
 	if ((flags & AT_EMPTY_PATH) && !capable(CAP_DAC_READ_SEARCH))
-		return -ENOENT; /* a descriptor shows no way to the file */
+		return -ENOENT; /* a descriptor does not show that its owner may walk to the file */
 	vn = vnode_of_user(from_fd, ufrom,
 			   (flags & AT_EMPTY_PATH) |
 			       (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW),
@@ -386,7 +386,7 @@ SYSCALL_IS(symlinkat, do_symlinkat(a[0], a[1], a[2]))
 int64_t
 sys_getcwd(const uint64_t a[6])
 {
-	static const char before[] = "(unreachable)"; /* a path that does not begin at the root */
+	static const char before[] = "(unreachable)"; /* begins a path from outside of the root */
 	char path[PATH_MAX];
 	bool outside;
 	int n = vnode_path(proc_cwd(), path, sizeof(path), &outside);

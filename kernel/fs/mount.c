@@ -137,7 +137,7 @@ mount_cover(struct vnode *dir, struct mount *m)
 {
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
-	while (dir->cover != NULL) /* a walk to "." has not gone there */
+	while (dir->cover != NULL) /* a walk to "." has not gone on to what covers the directory */
 		dir = dir->cover;
 	if (dir->parent == NULL)
 		return -ENOENT;
@@ -370,8 +370,8 @@ vfs_drop_first_root(struct vnode *root)
 	mounts_end();
 	names_free(&gone);
 	kfree(m);
-	vnode_unref(root); /* the mount's, */
-	vnode_unref(root); /* and vfs_init()'s */
+	vnode_unref(root); /* the mount's reference */
+	vnode_unref(root); /* vfs_init()'s */
 }
 
 bool
@@ -433,7 +433,7 @@ name_is_idle(const struct vname *n)
 {
 	const struct vnode *vn = n->vn;
 
-	/* acquire: who adds a watch has a reference until it is there */
+	/* acquire: whoever adds a watch keeps a reference until the watch is there */
 	return list_empty(&vn->children) && vn->cover == NULL &&
 	       __atomic_load_n(&vn->refs, __ATOMIC_ACQUIRE) == vn->links &&
 	       __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL;
@@ -482,7 +482,7 @@ trim_some(void)
 void
 vfs_trim(void)
 {
-	while (trim_some()) /* others may mount meanwhile, and ask how full it is */
+	while (trim_some()) /* others may mount meanwhile, and ask how full a file system is */
 		;
 }
 

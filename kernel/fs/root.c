@@ -50,7 +50,7 @@ root_take_mount(struct vnode *first, const char *path)
 		return;
 	mutex_lock(&vfs_lock);
 	n = dir_find(first, path + 1);
-	dir_take(n); /* with its reference, which stays, as that to dir */
+	dir_take(n); /* the name's reference to the vnode stays, and so does that to dir */
 	n->vn->name = dir->name;
 	n->vn->parent = dir->parent;
 	dir->cover = n->vn;

@@ -14,8 +14,8 @@ struct tmpfs {
 	uint32_t refs;     /* atomic */
 	uint32_t nameless; /* atomic: vnodes that have lost their last name, and the root */
 	bool read_only;    /* atomic; vn->read_only points here */
-	uint64_t pages;    /* atomic: of its files; */
-	uint64_t limit;    /* [c] so many at most; 0: any number */
+	uint64_t pages;    /* atomic: of its files */
+	uint64_t limit;    /* [c] so many pages at most; 0: any number */
 };
 
 static struct tmpfs *

@@ -10,8 +10,8 @@
  *   [c] constant after creation
  *   [v] vfs_lock, one sleep mutex for the whole tree
  *   [d] the vnode's own mutex `lock`, for the data; taken after vfs_lock. Files of text, and those
- * of tracefs, do nothing under it: what they show has locks of its own, which are taken before
- *       vfs_lock (ftrace_lock)
+ *       of tracefs, do nothing under it: what they show has locks of its own, which are taken
+ *       before vfs_lock (ftrace_lock)
  *   [a] atomic
  *
  * Unless said otherwise, all functions: thread context, may sleep, no lock of this file held. Paths

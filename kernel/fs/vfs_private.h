@@ -85,8 +85,8 @@ name_is_dot(const char *name)
 /* Where a walk along a path has come to: a directory, and the path's last part. */
 struct walk {
 	struct vnode *dir;
-	struct vnode *start;     /* where the path begins, */
-	uint32_t resolve;        /* and where it may lead: RESOLVE_… */
+	struct vnode *start;     /* where the path begins */
+	uint32_t resolve;        /* where the path may lead: RESOLVE_… */
 	bool want_dir;           /* the path ends with a slash */
 	unsigned links;          /* symbolic links that it led through */
 	bool last;               /* walk_end() has looked for the last part, there or not */

@@ -53,9 +53,9 @@ find_removable(struct walk *w, int dot, struct vname **n)
 		return -EBUSY; /* the root */
 	if (name_is_dot(w->name))
 		return dot;
-	if (vnode_read_only(w->dir)) /* whether there is such a name or not, as on Linux */
+	if (vnode_read_only(w->dir)) /* -EROFS whether there is such a name or not, as on Linux */
 		return -EROFS;
-	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
+	w->want_dir = false; /* a symbolic link is itself removed, also if a slash follows */
 	error = walk_end(w, false, &vn);
 	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
 		error = -ENOTDIR;

@@ -17,7 +17,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/proc/task.h"
 
-#define LINKS_MAX 40 /* that a path may lead through: Linux's limit */
+#define LINKS_MAX 40 /* links that a path may lead through: Linux's limit */
 
 /* Takes the next part off *path. Returns its length, 0 at the end, or -ENAMETOOLONG. */
 static int

@@ -200,7 +200,7 @@ dir_take(struct vname *n)
 	vname_part(n);
 	if (--vn->links == 0)
 		tmpfs_lose_name(vn);
-	if (vn->name == n) /* unless a rename has just given it another name */
+	if (vn->name == n) /* a rename may have just given the vnode another name */
 		vn->name =
 		    list_empty(&vn->names) ? NULL : list_entry(vn->names.prev, struct vname, same);
 	if (vn->name == NULL)

@@ -290,7 +290,7 @@ vnode_inherit(struct vnode *vn, const struct vnode *dir)
 	vn->gid = dir->gid;
 	if (S_ISDIR(vn->mode))
 		vn->mode |= S_ISGID;
-	else if ((vn->mode | proc_umask()) & 010) /* also if the umask has just taken it */
+	else if ((vn->mode | proc_umask()) & 010) /* set also if the umask has just taken it */
 		vn->mode = own_group_only(vn->mode, vn->gid);
 }
 

@@ -97,7 +97,7 @@ store_verbose(struct instance *i, uintptr_t arg, char *text)
 	return error == 0 ? ktr_verbose_set(on) : error;
 }
 
-/* In the order in which they are applied: what chooses comes before what it chooses from. */
+/* In the order in which they are applied: a choice comes before what it is made from. */
 static const struct {
 	const char *name;
 	int (*store)(struct instance *i, uintptr_t arg, char *text);

@@ -2,8 +2,8 @@
  * instance.c - instances/: logs of their own, and what the main log and they have in common.
  *
  * The main log's trace points record by themselves. For another log a hook does (ktr/hook.h): its
- * owner's number says for which instance. Locking: ftrace_lock; `guard` for the list, which the
- * directory is made of, and which is the last lock; an instance's `lock` for what hooks change,
+ * owner's number says for which instance. Locking: ftrace_lock; `guard`, the last lock, for the
+ * list of instances, from which the directory is made; an instance's `lock` for what hooks change,
  * too.
  */
 #include "kernel/ftrace/instance.h"

@@ -76,7 +76,7 @@ struct instance {
 	enum tracer tracer;
 	unsigned clock;                      /* trace_clock, see clock.c */
 	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
-	unsigned fork_owner;                 /* of those that change its lists of threads */
+	unsigned fork_owner;                 /* the probes that change its lists of threads */
 	struct pids {
 		uint32_t pid[PIDS_MAX]; /* atomic; changed under [lock] */
 		unsigned n;             /* … */

@@ -183,7 +183,7 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 struct writing {
 	struct instance *i;
 	struct pids *p;
-	uint32_t *pids; /* so many as a list has room for */
+	uint32_t *pids; /* as many as a list has room for */
 	unsigned n;
 	bool room, was_empty;
 };
@@ -251,7 +251,7 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 	ktr_hook_without(pids_add_here, &w);
 	kfree(w.pids);
 	error = pids_changed(i, arg);
-	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */
+	if (error != 0 && w.was_empty) /* these numbers stay in a list that has others, too */
 		ktr_hook_without(pids_empty_here, &w);
 	return w.room ? error : -ENOSPC;
 }

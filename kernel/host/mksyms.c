@@ -271,7 +271,7 @@ rule_of(Dwarf_Frame *frame, int return_address)
 		return rule;
 	cfa = ops->number2 / 8 + 1;
 	uint16_t flags = (int)ops->number == fp ? KSYMS_CFA_FROM_FP : 0;
-	if (ra > 255 || caller > 255) { /* they are saved at the other end of the frame */
+	if (ra > 255 || caller > 255) { /* both are saved at the other end of the frame */
 		ra = ra != 0 ? (int)cfa - ra : 0;
 		caller = caller != 0 ? (int)cfa - caller : 0;
 		flags |= KSYMS_SAVED_FROM_BASE;

@@ -25,8 +25,8 @@
 #include "ktr/ktr.h"
 
 #define SEM_VALUE_MAX 32767
-#define SEM_SET_MAX   32000 /* semaphores of a set, whatever kernel.sem says; */
-#define SEM_OPS_MAX   1000  /* operations of a call */
+#define SEM_SET_MAX   32000 /* semaphores of a set, whatever kernel.sem says */
+#define SEM_OPS_MAX   1000  /* operations of a call, whatever kernel.sem says */
 
 struct semaphore {
 	int value;

@@ -41,7 +41,7 @@ struct ktrace_file {
 	unsigned ios;           /* [l] struct ktrace_io of this file, and */
 	unsigned waiters;       /* [l] how many wait: the thread ends when this and `ios` are 0 */
 	struct list members;    /* [l] struct ktrace whose `io` is one of this file */
-	struct leftist *first;  /* [l] of those, in a pass: whose next record is the oldest */
+	struct leftist *first;  /* [l] the one of them whose next record is the oldest */
 	struct cond asked;      /* there is something to do */
 	struct cond done;       /* a pass is done */
 	uint64_t passes_asked, passes_done; /* [l] */
@@ -107,7 +107,7 @@ struct ktrace {
 	bool ends;            /* [l] … and those are done */
 	bool ended;         /* [l] … and all is written, with KTR_PROCDTOR if KTR_PROCCTOR was */
 	bool begun;         /* [l] KTR_PROCCTOR is written */
-	bool exited;        /* [l] it was left since the process ends */
+	bool exited;        /* [l] left because the process ends */
 	bool told;          /* [l] there was no memory to trace the last child */
 	uint64_t end_ticks; /* [l] when the process left it for another one; or 0 */
 	/* [c] Since `facs` was set: the process, which is there as long as this */

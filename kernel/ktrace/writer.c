@@ -31,7 +31,7 @@
 #include "kernel/sync/smp.h"
 
 #define PERIOD_NS 10000000ull
-#define KILL_NS   10000000ull /* who waits looks so often whether he is to end */
+#define KILL_NS   10000000ull /* how often a waiter looks whether he is to end */
 /* Has room for a record of KTRACE_GENIO_MAX bytes, with what comes before them. */
 #define BUF_SIZE (KTRACE_GENIO_MAX + 4096u)
 
@@ -212,7 +212,7 @@ ktrace_take_record(struct ktrace *t)
 		strlcpy(t->comm, r->comm, sizeof(t->comm));
 	t->cpu = r->cpu;
 	if (t->end_ticks != 0 && leftist_earlier(t->end_ticks, r->ticks))
-		t->end_ticks = r->ticks; /* a hook was at work when it was left */
+		t->end_ticks = r->ticks; /* the process was left while a hook was at work */
 	ktrace_pack_record(t, r, r->data);
 	/* release: pairs with the acquire of the process, which may overwrite it */
 	__atomic_store_n(&t->tail, t->tail + sizeof(*r) + ((r->len + 7) & ~7u), __ATOMIC_RELEASE);

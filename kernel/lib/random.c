@@ -58,7 +58,7 @@ random_bytes(void *buf, size_t n)
 		uint32_t in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, out[16];
 
 		fresh[0] |= __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
-		if (arch_random(&hard)) /* the number may be bad: the time stays in, too */
+		if (arch_random(&hard)) /* this number may be bad: the time stays in, too */
 			fresh[1] ^= hard;
 		for (unsigned i = 0; i < KEY_WORDS; i++)
 			in[4 + i] = __atomic_load_n(&key[i], __ATOMIC_RELAXED);

@@ -27,8 +27,8 @@ struct area_source {
 	bool no_exec;                 /* nobody executes what is there */
 	bool writes;                  /* counts with its object: vm_pager.ref */
 	bool code;                    /* made by kernel/vm/code.c */
-	bool stays;                   /* a copy of the space does not have the area, */
-	bool wiped;                   /* or has it empty: madvise() */
+	bool stays;                   /* a copy of the space does not have the area */
+	bool wiped;                   /* a copy of the space has it empty */
 	bool locked;                  /* mlock(); a copy is not */
 };
 

@@ -35,8 +35,8 @@ struct uidinfo {
 	uint64_t held[UIDINFO_KINDS]; /* atomic */
 	uint64_t signals;             /* atomic; that are queued for its processes */
 	uint64_t in_flight;           /* atomic; files that it has sent, and nobody received */
-	uint64_t inotify_instances;   /* atomic; open files of inotify, */
-	uint64_t inotify_watches;     /* and what they watch */
+	uint64_t inotify_instances;   /* atomic; open files of inotify */
+	uint64_t inotify_watches;     /* atomic; what these watch */
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 

@@ -327,7 +327,7 @@ unix_shutdown(struct socket *so, int how)
 	return 0;
 }
 
-/* Nobody will use us any more: tells its peer. unix_lock held. */
+/* Tells the peer that nobody will use us any more. unix_lock held. */
 static void
 unix_bury(struct unix_socket *us, struct remains *r)
 {

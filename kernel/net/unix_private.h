@@ -89,8 +89,8 @@ struct unix_socket {
 	 * closed. The peer may be dead. */
 	struct unix_socket *peer;
 	struct ucred peer_cred;        /* [u] the peer's; while the socket listens, its own */
-	struct list from;              /* [u] those whose peer it is, */
-	struct list toward;            /* [u] and where it is so itself */
+	struct list from;              /* [u] sockets whose peer this one is */
+	struct list toward;            /* [u] this one, in its peer's `from` */
 	struct list all;               /* [u] */
 	struct unix_socket *same_hash; /* [u] the next with an abstract name (unix_name.c) */
 	bool hashed;                   /* [u] it is among them */

@@ -20,7 +20,7 @@
 /** A function's calls on one CPU: counted where they end, for times; where they begin, for hits. */
 struct funcprof {
 	uint64_t hits;
-	uint64_t timed;   /* of these: have ended, and their times are known */
+	uint64_t timed;   /* calls that have ended, and whose times are known */
 	uint64_t ns;      /* sum of these times */
 	uint64_t self_ns; /* sum of their own times */
 	/* Sums of the squares of the times, and of the own times: [1] * 2^64 + [0]. */

@@ -62,7 +62,7 @@ static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
-	struct kfetching in; /* `file` is for programs; `missing` counts if there are faults */
+	struct kfetching in; /* `file` is for programs; `missing` is valid after a fault */
 	uint64_t args[KTR_MAXARGS];
 	struct ktr_firing f;
 	unsigned nargs = p->nargs;
@@ -453,7 +453,7 @@ kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errl
 	if (d != NULL)
 		error = kprobe_parse(definition, kind, d, err, errlen);
 	if (kind == KPROBE_USER) {
-		/* without the lock: it reads the file, which may take long */
+		/* without the lock: this reads the program's file, which may take long */
 		if (error == 0) {
 			told.at = d->place_at;
 			error = uprobe_make(d, definition, &told, &k);
@@ -465,7 +465,7 @@ kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errl
 		error = add_parsed(d, definition, &told, k);
 	ktr_port_unlock();
 	if (error != 0 && k != NULL)
-		kprobe_free(k); /* without the lock: the last to refer to a file may remove it */
+		kprobe_free(k); /* without the lock: the last reference may remove the file */
 	kfree(d);
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");

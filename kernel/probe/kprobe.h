@@ -70,16 +70,16 @@ struct kprobe_info {
 	struct kprobe *probe;
 	const struct ktr_site *site; /* of the event */
 	const char *group, *name;
-	const char *function; /* where it is: in this function, */
-	size_t offset;        /* at this offset, */
-	uintptr_t address;    /* at this address, or in the function there; */
-	bool is_return;       /* or at all its returns */
+	const char *function; /* the place: in this function */
+	size_t offset;        /* the place: this offset in it */
+	uintptr_t address;    /* the place: this address, or in the function there */
+	bool is_return;       /* the places are the function's returns */
 	enum kprobe_kind kind;
 	const char *path;              /* of the program, in which offset is; or SYSTEM.EVENT */
 	size_t path_size;              /* its bytes */
-	const struct ktr_site *target; /* of an event probe: the event, */
-	const char *filter;            /* the filter, or NULL, */
-	unsigned fields;               /* and so many of the event's first fields are read */
+	const struct ktr_site *target; /* of an event probe: the event */
+	const char *filter;            /* of an event probe: the filter, or NULL */
+	unsigned fields;               /* so many of the event's first fields are read */
 	const char *definition;
 	uint64_t hits, misses;
 };

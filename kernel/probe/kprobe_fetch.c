@@ -213,7 +213,7 @@ kfetch_print_value(struct sbuf *out, const struct kfetch *f, uint64_t v, struct 
 		return;
 	}
 	text = ktr_string_text(v, buf);
-	if (text == NULL) /* a pointer on the way to it was bad */
+	if (text == NULL) /* a pointer on the way to the text was bad */
 		text = "(fault)";
 	sbuf_printf(out,
 		    f->count == 0 && f->print == KFETCH_STRING && strcmp(text, "(fault)") != 0

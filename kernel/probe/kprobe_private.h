@@ -89,7 +89,7 @@ struct kfetch {
 struct kdefinition {
 	bool is_return;
 	enum kprobe_kind kind;
-	unsigned maxactive; /* as it was given; 0: it was not */
+	unsigned maxactive; /* maxactive as it was given; 0: it was not given */
 	char group[KPROBE_EVENT], name[KPROBE_EVENT];
 	char function[64];             /* "": address is absolute */
 	uintptr_t address;             /* of the function, or of the instruction */
@@ -120,8 +120,8 @@ struct kfetching {
 	};
 	const char *definition;
 	uintptr_t file;    /* where byte 0 of the file would be */
-	int64_t faults;    /* how often memory could not be read; if it begins below 0, */
-	uintptr_t missing; /* the address of the fault that makes `faults` 1 */
+	int64_t faults;    /* how often memory could not be read */
+	uintptr_t missing; /* where the fault was that made `faults` 1 */
 };
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);

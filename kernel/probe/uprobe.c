@@ -186,8 +186,8 @@ struct hit {
 	uint64_t before;   /* those have fired, or came later, that have this number or more */
 	unsigned tries;    /* how often memory was brought in for the next one */
 	unsigned others;   /* probes of the other kind */
-	unsigned given_up; /* so many memories that the next probe lacks will never be there, */
-	bool found, final; /* or all; there is a probe */
+	unsigned given_up; /* so many memories that the next probe lacks will never be there */
+	bool found, final; /* there is a probe; no memory is brought in any more */
 	uint8_t insn[ARCH_INSN_MAX];
 };
 
@@ -281,7 +281,7 @@ uprobe_fire(struct hit *h)
 	}
 }
 
-/* A call of the function begins whose probes r: there were no room for. */
+/* Counts a call that the r: probes of its function miss, since there was no room for it. */
 static void
 uprobe_count_miss(const struct hit *h)
 {

@@ -223,7 +223,7 @@ cpu_alarms_are_due(const struct proc *p, uint64_t ns)
 	return ns >= __atomic_load_n(&p->cpu_alarm_ns, __ATOMIC_RELAXED);
 }
 
-/* What is taken at once is due again after that time. So each alarm expires once. */
+/* An alarm that repeats is due next after ns, so each one expires at most once in here. */
 void
 cpu_alarms_tick(struct proc *p, uint64_t ns)
 {

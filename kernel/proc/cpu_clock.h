@@ -56,8 +56,8 @@ struct itimer_left cpu_alarm_left(const struct cpu_alarm *a);
 /* Takes how many times an alarm has expired, and lets it run on. now: of its clock, as fn got it;
  * or 0. */
 uint64_t cpu_alarm_take(struct cpu_alarm *a, uint64_t now);
-/* A tick of the current thread, whose process has used that time. Must it look at alarms? Without
- * the lock. */
+/* Must a tick of the current thread look at alarms? ns: what its process has used. The lock need
+ * not be held. */
 bool cpu_alarms_are_due(const struct proc *p, uint64_t ns);
 void cpu_alarms_tick(struct proc *p, uint64_t ns);
 /* The current thread of p ends: alarms by its clock end. */

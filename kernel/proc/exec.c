@@ -42,7 +42,7 @@
  */
 #define ARG_BYTES_MAX (VM_STACK_SIZE / 4 * 3)
 #define ARG_BYTES_MIN 131072u
-#define SCRIPTS_MAX   5   /* that a script may lead through, itself included: Linux's limit */
+#define SCRIPTS_MAX   5   /* the longest chain of scripts: Linux's limit */
 #define HEAD_SIZE     256 /* bytes of a file that are looked at for #!, as on Linux */
 
 SDT_PROVIDER_DECLARE(proc);
@@ -238,7 +238,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->exit_signal = SIGCHLD;
 	p->execs++;
 	curlwp()->clear_tid = curlwp()->robust = 0;
-	curlwp()->step.copy = 0; /* a step of the old program, which perhaps a jump has left */
+	curlwp()->step.copy = 0; /* ends a step of the old program, which perhaps a jump has left */
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);

@@ -30,7 +30,7 @@ exec_ids_get(struct vnode *vn, struct exec_ids *ids)
 	const struct proc *p = curproc();
 	bool gains, never = vfs_mount_flags(vn) & MS_NOSUID;
 
-	mutex_lock(&vn->lock); /* the owner and the bits, of one moment */
+	mutex_lock(&vn->lock); /* with the lock, the owner and the bits are of one moment */
 	spin_lock(&proc_lock);
 	gains = may_gain() && !never;
 	*ids = (struct exec_ids){p->uid, p->gid, .was = {p->ruid, p->uid, p->rgid, p->gid}};

@@ -195,7 +195,7 @@ proc_become_first(void)
 
 	if (l == first)
 		return;
-	thread_await_gone(p->pid); /* the log knows the first thread until then */
+	thread_await_gone(p->pid); /* the log knows the first thread until it has gone */
 	spin_lock(&proc_lock);
 	list_remove(&l->sibling);
 	ptrace_become_first(first, l);
@@ -257,7 +257,7 @@ exit_process(struct proc *p)
 	vnode_unref(cwd);
 	vnode_unref(root);
 	proc_exe_drop(exe);
-	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
+	spin_lock(&proc_lock); /* a switch back to this thread must not load the old space */
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
@@ -294,7 +294,7 @@ exit_process(struct proc *p)
 	if (!ptrace_process_ends(p, wait_status))
 		proc_tell_end(p, awaited);
 	if (l->ui == NULL)
-		l = NULL; /* the first lwp: the parent may free it from now on */
+		l = NULL; /* the parent may free the first lwp from now on */
 	spin_unlock(&proc_lock);
 	if (l != NULL)
 		lwp_free(l);
@@ -320,7 +320,7 @@ do_exit(int wait_status)
 		proc_signals_update(p); /* closing the files of the process waits for nobody */
 	}
 	if (!last) {
-		/* after this, a switch back to us must not load the old space */
+		/* a switch back to this thread must not load the old space any more */
 		curthread()->root = kmap_root();
 		smp_use_root(curthread()->root);
 		list_remove(&l->sibling);
@@ -346,7 +346,7 @@ do_exit(int wait_status)
 		exit_process(p);
 	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(curthread()->name), curthread()->tid,
 		   curthread()->prio);
-	if (!first) /* the first lwp goes with its process, perhaps before us */
+	if (!first) /* the first lwp goes with its process, perhaps before this thread */
 		lwp_free(l);
 	thread_exit();
 }
@@ -452,7 +452,7 @@ wait_child(int64_t want, int options, struct waited *w)
 			spin_unlock(&proc_lock);
 			return r;
 		}
-		any = false; /* another thread may have waited for it meanwhile */
+		any = false; /* another thread may have waited for the child meanwhile */
 		/* The signal may be SIGCHLD: what has come counts first. */
 		slept = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER);
 	}

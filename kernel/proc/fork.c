@@ -240,7 +240,7 @@ kernel_clone(const struct fork_args *f)
 	fork_thread(p->thread, p->vm, f);
 
 	spin_lock(&proc_lock);
-	if (proc_signal_ends(true)) { /* it may be the group's, which then has no new member */
+	if (proc_signal_ends(true)) { /* the signal may be the group's: then no member is added */
 		spin_unlock(&proc_lock);
 		fork_discard(p, pt, pidfd, fd);
 		return -EINTR;

@@ -28,8 +28,8 @@
 #include "ktr/ktr.h"
 
 #define BUCKET_BITS 8
-#define BATCH       16u   /* threads that are woken with interrupts off, */
-#define LOOKS       64u   /* and that are looked at */
+#define BATCH       16u   /* so many threads are woken with interrupts off */
+#define LOOKS       64u   /* so many are looked at */
 #define ROBUST_MAX  2048u /* mutexes of a list, which may be a circle */
 
 /* Which word that is: the number of an object and an offset; or of a space and an address. */
@@ -54,7 +54,7 @@ struct waiter {
 
 /* A look at the waiters of a bucket that were there when it began. */
 struct walk {
-	struct waiter end; /* in the bucket, after them; nobody wakes it */
+	struct waiter end; /* stands in the bucket after the waiters; nobody wakes it */
 	struct list *next;
 	unsigned looks;
 };
@@ -286,7 +286,7 @@ take_until(uint64_t addr, uint32_t op, struct until *until)
 	return 0;
 }
 
-/* Threads that sleep until a time of a clock look again how long that is. */
+/* Wakes those who sleep until a time of the clock that was set: each asks how long that is now. */
 void
 futex_clock_set(void)
 {

@@ -38,7 +38,7 @@ sys_getppid(const uint64_t a[6])
 {
 	uint32_t pid;
 
-	spin_lock(&proc_lock); /* keeps the parent from being freed in between */
+	spin_lock(&proc_lock); /* the lock keeps the parent from being freed in between */
 	pid = curproc()->parent->pid;
 	spin_unlock(&proc_lock);
 	return pid;

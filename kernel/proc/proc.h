@@ -72,8 +72,8 @@ struct ktrace_lwp {
 struct lwp_call {
 	struct lwp_call *next;
 	uintptr_t sp;       /* when the function began */
-	uintptr_t returner; /* where it returns to now, */
-	uintptr_t ret;      /* and where it returned to before */
+	uintptr_t returner; /* where it returns to now */
+	uintptr_t ret;      /* where the program has called it from */
 	uintptr_t function;
 	const void *object; /* the object whose code it is, and where in it: vm_code_at() */
 	uint64_t offset;
@@ -93,7 +93,7 @@ struct lwp {
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
 	bool stops;               /* [p] the thread has still to stop, with its process */
 	uint64_t set_tid;         /* [c] where the thread stores its number first; 0: nowhere */
-	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
+	struct proc *vfork_child; /* [p] the thread waits until this executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where the thread stores 0 when it ends; 0: nowhere */
 	uint64_t robust;          /* [t] the thread's list of robust mutexes; 0: none */
 	struct sigpending pending;    /* [p] for this thread */
@@ -103,8 +103,8 @@ struct lwp {
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
-	uint64_t timer_slack; /* [t] ns, as it was set; */
-	uint64_t timer_slack_default;  /* and what that was when the thread began */
+	uint64_t timer_slack; /* [t] ns, as it was set */
+	uint64_t timer_slack_default;  /* [t] timer_slack when the thread began */
 	struct sigaltstack sig_stack;  /* [t] */
 	struct sigaltstack left_stack; /* [t] SS_AUTODISARM: of the handler that runs */
 	struct held held;              /* [t] */
@@ -120,23 +120,23 @@ struct lwp {
 
 /* Rights, as bits: 1 << CAP_…. */
 struct caps {
-	uint64_t effective;   /* that count */
-	uint64_t permitted;   /* that may be effective */
-	uint64_t inheritable; /* exec gives user 0 these, */
-	uint64_t bounding;    /* and these */
+	uint64_t effective;   /* rights that count */
+	uint64_t permitted;   /* rights that may be effective */
+	uint64_t inheritable; /* exec gives user 0 these */
+	uint64_t bounding;    /* and these, both together */
 	bool keep;            /* permitted rights stay when no user id is 0 any more, until exec */
 	bool no_new;          /* exec gives none: PR_SET_NO_NEW_PRIVS */
 };
 
 #define GROUPS_MAX 16 /* supplementary groups */
 
-#define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
-#define PROC_PROGRAM 128 /* and of its path */
+#define PROC_ARGS    80  /* bytes of a program's arguments that dtrace can read */
+#define PROC_PROGRAM 128 /* bytes of its path */
 
 /* A timer of the time that the process has a CPU (cpu_timers.c). */
 enum { CPU_TIMER_VIRTUAL, CPU_TIMER_PROF, CPU_TIMERS };
 struct cpu_timer {
-	uint64_t deadline_ns; /* of that time; 0: it does not run */
+	uint64_t deadline_ns; /* when it expires, by that time; 0: it does not run */
 	uint64_t interval_ns;
 };
 
@@ -150,8 +150,8 @@ struct proc {
 	uint32_t fsuid, fsgid;       /* [t] for access to files; read by anyone, as uid */
 	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
 	uint32_t rgid, sgid;         /* [p] */
-	unsigned ngroups;            /* [p] how many supplementary groups; */
-	uint32_t groups[GROUPS_MAX]; /* [p] these */
+	unsigned ngroups;            /* [p] how many supplementary groups */
+	uint32_t groups[GROUPS_MAX]; /* [p] the supplementary groups */
 	struct caps caps;            /* [p] as gid */
 	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
@@ -179,8 +179,8 @@ struct proc {
 	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
 	bool shares_files;       /* [t] another process has the table, too, or had it */
 	uint8_t exit_signal;     /* [p] signal that its parent gets when it ends; 0: none */
-	uint64_t execs;          /* [p] how many programs it has executed; */
-	uint64_t parent_execs;   /* [p] and `execs` of its parent when that chose exit_signal */
+	uint64_t execs;          /* [p] how many programs it has executed */
+	uint64_t parent_execs;   /* [p] `execs` of its parent when that chose exit_signal */
 	struct vnode *cwd;       /* [p] a reference */
 	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
@@ -195,8 +195,8 @@ struct proc {
 	struct itimer alarm;         /* SIGALRM */
 	struct cpu_sums sums;        /* of all threads of the process, if it ever had several */
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
-	struct leftist *cpu_alarms;              /* [p] by its CPU clock (cpu_clock.h); */
-	struct list thread_alarms;               /* [p] and by its threads' */
+	struct leftist *cpu_alarms;              /* [p] by its CPU clock (cpu_clock.h) */
+	struct list thread_alarms;               /* [p] by its threads' CPU clocks */
 	uint64_t cpu_alarm_ns;    /* atomic: when to look at alarms, by its CPU clock */
 	bool cpu_timed;           /* atomic: the process has such an alarm, or RLIMIT_CPU */
 	struct list timers;       /* [p] of timer_create() */
@@ -220,7 +220,7 @@ struct proc {
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process is not traced */
 	unsigned traces;       /* how many there are of it, with those that it has left */
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
-	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
+	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] the process itself reads rlim_cur without it */
 };
 
 _Static_assert(sizeof(struct proc) <= 4096, "a fork takes one page for it");

@@ -442,7 +442,7 @@ ptrace_process_ends(struct proc *p, int wait_status)
 		ptrace_note_end(pt, p, wait_status);
 		return true;
 	}
-	p->first.ptrace = NULL; /* the parent's wait for its child is the one */
+	p->first.ptrace = NULL; /* the parent, which is the tracer, waits for it as for any child */
 	list_remove(&pt->link);
 	ptrace_free(pt);
 	return false;

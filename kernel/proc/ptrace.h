@@ -38,7 +38,7 @@ struct ptrace {
 	uint32_t tid, pid, pgid, uid;
 	uint32_t options; /* PTRACE_O_… */
 	bool seized;      /* by PTRACE_SEIZE */
-	bool capable;     /* it had CAP_SYS_PTRACE when it began; if PTRACE_TRACEME: the tracee */
+	bool capable;     /* the tracer had CAP_SYS_PTRACE; if PTRACE_TRACEME: the tracee had */
 	bool interrupt;   /* the thread is to stop, for no reason of its own */
 	bool passed;      /* the thread was let go on though its group is stopped */
 	bool news;        /* the tracer has not waited for `status` */

@@ -191,7 +191,7 @@ sys_setpriority(const uint64_t a[6])
 
 /* What a call asks of a thread. */
 struct wish {
-	int policy; /* or SAME_POLICY: reset_on_fork stays, too */
+	int policy; /* SAME_POLICY: reset_on_fork stays, too */
 	unsigned rt_prio;
 	int nice;
 	bool keep_nice, keep_params, reset_on_fork;

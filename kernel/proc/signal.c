@@ -532,7 +532,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				ptrace_handler();
 				continue;
 			}
-			if (sig != SIGSEGV) { /* it may have a handler with another stack */
+			if (sig != SIGSEGV) { /* SIGSEGV may have a handler with another stack */
 				proc_signal_fault_locked(p,
 							 &(struct siginfo){SIGSEGV,
 									   .si_code = SI_KERNEL});

@@ -342,7 +342,7 @@ proc_signals_block(uint64_t mask)
 	spin_lock(&proc_lock);
 	self->sig_blocked = mask & ~UNSTOPPABLE;
 	proc_signals_update_thread(p, self);
-	proc_signals_retarget(p, ~old); /* others may take what this one does not any more */
+	proc_signals_retarget(p, ~old); /* other threads may take what this one now blocks */
 	spin_unlock(&proc_lock);
 }
 
@@ -453,7 +453,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		l->sig_awaited = 0;
 	}
 	proc_signals_update(p);
-	proc_signals_retarget(p, set); /* others that wait may not have been woken for these */
+	proc_signals_retarget(p, set); /* others who wait may not have been woken for these */
 	spin_unlock(&proc_lock);
 	if (sig == 0)
 		return r == -ETIMEDOUT ? -EAGAIN : r;

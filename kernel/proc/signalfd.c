@@ -141,7 +141,7 @@ sys_signalfd4(const uint64_t a[6])
 			 __ATOMIC_SEQ_CST);
 	if (!old)
 		return filetable_install(f, flags);
-	poll_notify(&proc_signal_news, POLLIN); /* one that is pending may be of the new mask */
+	poll_notify(&proc_signal_news, POLLIN); /* a pending signal may be of the new mask */
 	return (int32_t)a[0];
 }
 

@@ -188,7 +188,7 @@ set_real(const struct timespec *t)
 		return -EINVAL; /* before 1970 at the boot */
 	CTR1(KTR_PROC, "clock set: ns %lu", ns);
 	itimers_set_clock(ns);
-	spin_lock(&real_lock); /* a thread that looked at the clock before sleeps now */
+	spin_lock(&real_lock); /* a thread that has looked at the old time is asleep by now */
 	spin_unlock(&real_lock);
 	wakeup(&real_lock);
 	futex_clock_set();

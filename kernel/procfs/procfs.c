@@ -291,7 +291,7 @@ procfs_init(void)
 	struct vnode *root, *dir = NULL;
 	int error;
 
-	vnode_remove(NULL, "/proc", true); /* an archive may have one to mount on */
+	vnode_remove(NULL, "/proc", true); /* an archive may have brought a /proc to mount on */
 	root = vnode_lookup(NULL, "/", &error);
 	if (root != NULL && n != NULL)
 		dir = vnode_add(root, "proc", S_IFDIR | 0555, &dir_ops, n, &error);

@@ -28,7 +28,7 @@ struct procfs_node {
 	uint32_t pid;     /* whose it is; 0: the machine's */
 	uint32_t tid;     /* a thread of it; 0: the whole process */
 	unsigned fd;      /* a descriptor */
-	char *text;       /* of kmalloc(): a symbolic link's, or the name of a sysctl */
+	char *text;       /* from kmalloc(): where a link leads, or a sysctl's name */
 	struct vnode *to; /* where a link leads, with a reference; NULL: where the text says */
 	int error;        /* of who follows the link */
 	bool syslog;      /* the process that looked it up may know addresses of the kernel */

@@ -78,7 +78,7 @@ take_kernel_thread(const struct thread *t, void *arg)
 	take_thread(f, t);
 	f->threads = 1;
 	f->exit_signal = SIGCHLD;
-	f->sched.nice = NICE_MIN; /* as Linux shows it of threads of the kernel */
+	f->sched.nice = NICE_MIN; /* as Linux shows threads of the kernel */
 }
 
 /* The whole process: its oldest thread, and the time of all threads. */

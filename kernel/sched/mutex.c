@@ -210,7 +210,7 @@ int
 cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns)
 {
 	struct cond_arg a = {c, __atomic_load_n(&c->seq, __ATOMIC_RELAXED)};
-	/* The caller has looked with m held: if the signal is there already, it need not again. */
+	/* With a signal that is there already, the caller has looked what came, with m held. */
 	bool pending = (flags & SLEEP_INTR) && sleepq_signal_pending();
 	int r;
 

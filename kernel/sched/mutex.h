@@ -12,7 +12,7 @@ struct thread;
 struct mutex {
 	struct thread *owner; /* atomic; NULL free */
 	uint32_t waiters;     /* atomic; threads in the slow path */
-	bool handoff;         /* atomic: who releases it gives it to one that was woken too late */
+	bool handoff;         /* atomic: its release gives it to a thread that was woken too late */
 	bool innermost;       /* constant: who holds it takes no other, but one that is `below` */
 	bool below;           /* constant of those that are held to read pages of files; also that
 			       * of a space which is being copied (vm_fork()) */

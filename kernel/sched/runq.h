@@ -45,10 +45,10 @@ struct runq {
 	int cur_prio;            /* [h] its priority */
 	struct thread *prev;     /* switched out by the switch in progress */
 	struct thread *probed;   /* see sched_probed() */
-	uint64_t rt_debt_ns;     /* time that real-time threads have had beyond their share, */
-	uint64_t rt_counted_ns;  /* at the last tick, and all the time that they have had since */
-	bool throttled;          /* others go before them */
-	const char *ident;       /* [c] handle of "CPU n load" */
+	uint64_t rt_debt_ns; /* real-time threads' time: beyond their share, and since the tick */
+	uint64_t rt_counted_ns; /* when the last tick was */
+	bool throttled;         /* others go before them */
+	const char *ident;      /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
 extern struct runq runqs[MAX_CPUS];

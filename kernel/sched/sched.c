@@ -255,7 +255,7 @@ sched_silence(unsigned number)
 	t->silence_of = number;
 	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
 	t->silent |= !t->ktr_suppress;
-	t->ktr_suppress = true; /* and no switch comes between */
+	t->ktr_suppress = true; /* with no switch in between */
 	sched_set_thread(t);
 	irq_pop();
 }

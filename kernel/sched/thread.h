@@ -85,7 +85,7 @@ struct thread {
 		};
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
-	uint32_t silence_of, silence; /* [t] its number; ends of that until then: sched_silence() */
+	uint32_t silence_of, silence; /* [t] a silence, and how often it ended: sched_silence() */
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
@@ -139,7 +139,7 @@ struct thread {
 	uint64_t user_known;           /* [r] user_ticks when runtime_ns was counted */
 	struct cpu_sums *sums;         /* [r] sums in which its time counts, too; NULL: in none */
 	uint64_t switches;             /* [r] to it */
-	uint64_t waits, interruptions; /* [r] from it, since it slept, and for others */
+	uint64_t waits, interruptions; /* [r] switches from it: since it slept, and for others */
 	uint64_t faults, disk_faults;  /* [t] page faults, as of struct usage */
 	uint64_t page_reads;           /* [t] pages of files that the thread has read from a disk */
 	uint64_t start_ns;             /* [c] when the thread was made, in clock_ns() time */

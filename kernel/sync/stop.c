@@ -98,7 +98,7 @@ stop_release(void)
 {
 	uint64_t round = __atomic_load_n(&stop_round, __ATOMIC_RELAXED);
 
-	if (!in_hook) /* else a single step may have left it */
+	if (!in_hook) /* a single step may have left this set */
 		*ARCH_KTR_IN_HOOK() = false;
 	/* first: a CPU that resumes must find the machine free */
 	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);

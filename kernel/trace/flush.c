@@ -38,7 +38,7 @@
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
-#define FLUSH_PIECE      4096u /* with the lock held once: bytes after which no more are written */
+#define FLUSH_PIECE      4096u     /* after so many bytes the lock is released, and taken again */
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line, in a stopped machine */
 #define FINISH_STALL     10000u  /* failed tries in a row after which a line is dead: 1 s or more */
 #define FINISH_TRIES     600000u /* failed tries in all: one minute or more */

@@ -17,9 +17,9 @@
 #include "kernel/trace/trace_private.h"
 #include "ktr/ring.h"
 
-#define FLUSH_PERIOD_NS 50000000ull /* between passes, when no ring fills */
-#define FLUSH_WAIT_MIN  1000000ull  /* for a busy line; while the stream goes on, doubled up to */
-#define FLUSH_WAIT_MAX  100000000ull
+#define FLUSH_PERIOD_NS 50000000ull  /* between passes, when no ring fills */
+#define FLUSH_WAIT_MIN  1000000ull   /* the first wait for a busy line; it doubles */
+#define FLUSH_WAIT_MAX  100000000ull /* the longest one */
 
 static bool sleeping;       /* the thread waits to be woken */
 static bool kick;           /* wake it at the next tick */

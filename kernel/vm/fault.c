@@ -24,7 +24,7 @@ SDT_PROVIDER_DECLARE(vminfo);
 SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
 
-#define GROW_GAP       (256 * PAGE_SIZE) /* that stays free below what grows, as on Linux */
+#define GROW_GAP       (256 * PAGE_SIZE) /* what stays free below an area that grows, as on Linux */
 #define VM_FAULT_PAGES 4                 /* what one fault may need: a page and three tables */
 
 /* The instruction cache needs care only for executable pages. */

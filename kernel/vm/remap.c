@@ -43,7 +43,7 @@ vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files)
 	if (stop != end)
 		r = -EINVAL;
 	else if (vm_mapped(vm, start, size) != size)
-		r = -ENOMEM; /* as in Linux, it has forgotten what there was */
+		r = -ENOMEM; /* as in Linux: what there was is forgotten all the same */
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -190,7 +190,7 @@ remap_move(struct vmspace *vm, const struct remap *r)
 	}
 	pagetable_each(vm->root, r->start, r->start + r->old_size, move_page, &m);
 	arch_mmu_sync();
-	if (vm->shared) /* once, and not for each page: until then an old entry finds its page */
+	if (vm->shared) /* one for all pages: until then an old entry finds its page */
 		vm_flush_all(vm);
 	if (!(r->flags & MREMAP_DONTUNMAP))
 		vm_unmap_locked(vm, r->start, r->old_size);

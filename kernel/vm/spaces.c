@@ -144,7 +144,7 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 
 	irq_push();
 	f.cpu = arch_cpu();
-	arch_tlb_flush_page(va); /* and before another CPU runs the space again */
+	arch_tlb_flush_page(va); /* before another CPU runs the space again */
 	irq_pop();
 	if (vm->shared)
 		smp_call_users(vm->root, vm_flush_here, &f);

@@ -108,8 +108,8 @@ void vm_clean_object(const void *object, uint64_t from, uint64_t to);
  */
 void vm_drop_object(const void *object, uint64_t from, uint64_t to);
 /*
- * Call this after the object has got a hole, which is whole pages: takes these out of all spaces.
- * What a program has changed in private copies stays. Conditions as for vm_clean_object().
+ * Takes the pages of a new hole in the object, whole ones, out of all spaces. What a program has
+ * changed in private copies stays. Conditions as for vm_clean_object().
  */
 void vm_punch_object(const void *object, uint64_t from, uint64_t to);
 /* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
@@ -221,8 +221,8 @@ void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_
 		 uint64_t stack);
 
 struct vm_info {
-	uint64_t size;                           /* bytes of all areas, */
-	uint64_t locked;                         /* and of those that are locked */
+	uint64_t size;                           /* bytes of all areas */
+	uint64_t locked;                         /* bytes of the areas that are locked */
 	uint64_t resident;                       /* pages mapped */
 	uint64_t peak;                           /* the most at a time */
 	uint64_t brk_start, brk_end;             /* the heap */
@@ -241,8 +241,8 @@ struct vm_range {
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
 struct vm_pages {
-	uint64_t resident; /* pages mapped; */
-	uint64_t shared;   /* bytes of these that others have, too: a space, or a file's cache; */
+	uint64_t resident; /* pages mapped */
+	uint64_t shared;   /* bytes that others have, too: a space, or a file's cache */
 	uint64_t share;    /* bytes, when each page is divided among those who have it */
 };
 /* Counts the pages of an area. */

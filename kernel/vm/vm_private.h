@@ -26,8 +26,8 @@ struct vmspace {
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
 	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
-	uint64_t size;                           /* bytes of all areas, */
-	uint64_t locked;                         /* and of those that are locked */
+	uint64_t size;                           /* bytes of all areas */
+	uint64_t locked;                         /* bytes of the areas that are locked */
 	uint64_t locked_max;                     /* vm_limit_locks() */
 	bool locks_new;                          /* those that come later are locked */
 	uint64_t resident;                       /* pages mapped */

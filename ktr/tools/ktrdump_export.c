@@ -160,7 +160,7 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t ind
 	};
 	if ((!passes && !x->format->sees_all) || d->failed)
 		return;
-	memcpy(err, NO_MEMORY, sizeof(NO_MEMORY)); /* all of err would be too much for each event */
+	memcpy(err, NO_MEMORY, sizeof(NO_MEMORY)); /* for each event: so err is not cleared whole */
 	if ((x->format->event != NULL && !x->format->event(x->x, &ev, err, sizeof(err))) ||
 	    (x->spans != NULL && !spans_event(x->spans, &ev)))
 		failed(d, err);

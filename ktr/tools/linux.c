@@ -177,7 +177,7 @@ linux_comm(const struct activity_thread *t, char *buf)
 		memcpy(buf, swapper, at);
 	}
 	n = strnlen(name, LINUX_COMM - at);
-	if (n == LINUX_COMM - at) { /* cut, but not within a character of UTF-8 */
+	if (n == LINUX_COMM - at) { /* the name is cut, but not within a character of UTF-8 */
 		n--;
 		while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
 			n--;

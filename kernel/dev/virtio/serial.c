@@ -309,7 +309,7 @@ vport_take(struct vport *p)
 {
 	mutex_lock(&p->lock);
 	if (p->taken++ == 0)
-		p->tx_batch = 0; /* what the device still has is a program's */
+		p->tx_batch = 0; /* the buffers that the device still has are a program's */
 	vport_opened(p);
 	mutex_unlock(&p->lock);
 }
@@ -319,7 +319,7 @@ vport_give(struct vport *p)
 {
 	mutex_lock(&p->lock);
 	p->taken--;
-	p->tx_batch = 0; /* what the device still has is of a stream that has ended */
+	p->tx_batch = 0; /* the buffers that the device still has are of a stream that has ended */
 	vport_closed(p);
 	mutex_unlock(&p->lock);
 }
@@ -389,12 +389,12 @@ take_back(struct vport *p)
 	unsigned out = p->tx_out, closings;
 	bool good = take_buffers(p);
 
-	if (out > 0 && p->tx_out == 0) /* it answers when its message is there that it was closed */
+	if (out > 0 && p->tx_out == 0) /* answered when the closing port's message is there */
 		(void)*(const volatile uint32_t *)(serial.dev.cfg[VIRTIO_DEVICE] + MAX_PORTS);
 	look_at_control();
 	closings = __atomic_load_n(&p->closings, __ATOMIC_ACQUIRE);
 	if (good && closings != p->tx_closings) {
-		good = take_buffers(p); /* the device had returned the buffers before it said so */
+		good = take_buffers(p); /* the device had returned the buffers before */
 		end_batch(p);
 		p->tx_closings = closings;
 	} else if (good && out > 0 && p->tx_out == 0) {

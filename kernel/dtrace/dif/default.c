@@ -152,7 +152,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	const struct dtrace_probe *p = ecb->probe;
 
 	switch (what) {
-	case DIF_B_TIMESTAMP: /* as in the event, so that it is the same in a recorded trace */
+	case DIF_B_TIMESTAMP: /* the event's time, so that it is the same in a recorded trace */
 		return dif_port_ns(f->owners != 0 && f->ticks != 0 ? f->ticks : ktr_port_time());
 	case DIF_B_EXECNAME:
 		return (uintptr_t)dif_port_name(default_names[ktr_port_cpu()]);

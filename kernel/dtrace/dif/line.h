@@ -36,7 +36,7 @@ enum dif_line_what {
 #define DIF_LINE_FRAME KTR_ENCODER_FRAME /* the longest frame of this end */
 /* The longest frame after COBS, with a zero byte before and after it. */
 #define DIF_LINE_CODED (DIF_LINE_FRAME + DIF_LINE_FRAME / 254u + 3u)
-/* What a frame has around the fields of a request: number and what; or of a reply: result, too. */
+/* Bytes of a frame beside the fields: a request's number and what, and a reply's result, too. */
 #define DIF_LINE_ASK    (KTR_FRAME_HEAD + KTR_FRAME_TAIL + 5u)
 #define DIF_LINE_ANSWER (DIF_LINE_ASK + 4u)
 

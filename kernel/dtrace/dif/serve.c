@@ -16,7 +16,7 @@ static struct {
 	uint8_t frame[DIF_LINE_FRAME];
 	uint8_t coded[DIF_LINE_CODED]; /* the last answer */
 	size_t coded_len;
-	uint32_t number; /* that it answers; valid if there is one */
+	uint32_t number; /* the request that `coded` answers; valid if there is one */
 	uint8_t *image;  /* as far as it came */
 	uint32_t image_size, image_have;
 	struct dif_taken taken;

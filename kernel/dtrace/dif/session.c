@@ -26,7 +26,7 @@ static struct {
 	bool starts;
 	bool owned; /* `owner` is one */
 	unsigned owner;
-	uint64_t refused;  /* of the owner's firings, before the image came */
+	uint64_t refused;  /* the owner's firings that were refused before the image came */
 	uint64_t alive;    /* atomic: the log's time when the host last said something */
 	uint64_t patience; /* it may be silent so long */
 	int taken_aggs;    /* the CPU whose aggregations were taken, and are still used; -1: none */

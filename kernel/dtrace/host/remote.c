@@ -141,7 +141,7 @@ need(const char *what, size_t size)
 static const char *
 why(void)
 {
-	static char text[96]; /* that of struct dif_load has as much room */
+	static char text[96]; /* as much room as the text in struct dif_load has */
 	size_t n = answer.size < sizeof(text) - 1 ? answer.size : sizeof(text) - 1;
 
 	for (size_t i = 0; i < n; i++)

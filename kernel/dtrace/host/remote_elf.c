@@ -283,10 +283,10 @@ add_types(void)
 	size_t size;
 	int fd;
 
-	type_variables(""); /* nor are there those of the host's kernel */
+	type_variables(""); /* the variables of the host's kernel are not there, either */
 	type_init(NULL);
 	if (section_named(".debug_info", &h) == NULL)
-		return; /* then programs name no types but their own */
+		return; /* without it, programs name no types but their own */
 	fd = mkstemp(path);
 	if (fd < 0)
 		err(1, "%s", path);

@@ -47,7 +47,7 @@ unsound_record(const struct dif *d, const struct dif_record *r)
 		if (a->flag > size)
 			return "a record shorter than the program makes it";
 		if (a->flag > 0 && data[a->flag - 1] == 0)
-			continue; /* not done: these bytes are an earlier record's */
+			continue; /* the action was not done: these bytes are an earlier record's */
 		for (uint32_t n = a->first; n < a->first + a->count; n++)
 			if (!is_field(a, &view.fields[n], data, size))
 				return "a record that ends within a value";

@@ -12,7 +12,7 @@
 
 #define LIST_SIZE     4000 /* bytes of a listing at a time */
 #define LIST_TRIES    64   /* replies in a row without a name, after which the listing ends */
-#define NAMES_FOR_ONE 2    /* when there are many: so many are forgotten for each that is new */
+#define NAMES_FOR_ONE 2    /* when there are many names: so many are forgotten for each new one */
 
 /* Finds a name on the host. The fid, and what it leads to; NULL and *err. */
 static struct p9_fid *
@@ -38,8 +38,8 @@ is_inside(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
-/* A directory has one name at most. If the one that now gets a name in dir has a name already,
- * then the host has changed that, and it goes. */
+/* Before the directory vn gets a name in dir: a directory has one name at most. If vn has one
+ * already, the host has moved it since, and the old name goes. */
 static int
 forget_old_name(struct vnode *dir, struct vnode *vn)
 {
@@ -81,7 +81,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 		return error;
 	if (vn == NULL && __atomic_load_n(&ses->nodes, __ATOMIC_RELAXED) > V9FS_CROWDED) {
 		vnode_forget_idle(dir, NAMES_FOR_ONE);
-		writeback_trim(); /* which forgets those of other directories, and more */
+		writeback_trim(); /* this forgets idle names of other directories, too, and more */
 	}
 	fid = find_name(dir, name, &st, &error);
 	if (error == 0 && vn != NULL && v9fs_is_same(vn, &st)) {

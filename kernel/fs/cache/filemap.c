@@ -261,7 +261,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
-	if (error != 0 && vn->ops->cut != NULL) { /* what was made for bytes that did not come */
+	if (error != 0 && vn->ops->cut != NULL) { /* pages were made for bytes that did not come */
 		pagecache_drop(vn, (vn->size + PAGE_SIZE - 1) / PAGE_SIZE);
 		vn->ops->cut(vn, vn->size);
 	}
@@ -302,7 +302,7 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size)
 		error = vn->ops->write_begin(vn, page, off, piece);
 		off += piece;
 		grow_to(vn, error == 0 ? off : 0);
-		if (error == 0) /* else write_begin() has made dirty what it could make */
+		if (error == 0) /* if not, write_begin() has made dirty what it could make */
 			pagecache_dirty(page, pagecache_sectors((off - piece) % PAGE_SIZE, piece));
 		page_unref(page);
 		writeback_throttle();

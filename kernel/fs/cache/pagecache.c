@@ -22,7 +22,7 @@
 #define NODE_SLOTS (1u << NODE_BITS)
 #define LEVELS     9 /* for 2^54 pages */
 #define SCAN_MAX   64
-#define ADD_TRIES  8  /* to give up one, when another is added */
+#define ADD_TRIES  8  /* tries to give up one page when another is added */
 #define GIVE_UP    64 /* pages at a time, when memory is short */
 #define CACHE_PART 4  /* pages of disks: a quarter of memory at most */
 
@@ -157,8 +157,8 @@ page_join(struct page *p, struct vnode *vn, uint64_t index)
 {
 	p->vnode = vn;
 	p->index = (uint32_t)index;
-	p->used = 0;  /* nothing is valid or dirty, */
-	p->class = 0; /* nor busy, recent or shared */
+	p->used = 0;  /* nothing is valid or dirty */
+	p->class = 0; /* not busy, recent or shared */
 	vn->page_count++;
 	if (on_disk(vn)) {
 		list_append(&kept, &p->link);
@@ -415,7 +415,7 @@ pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **pag
 			memset((char *)*page + i * (PAGE_SIZE / PAGE_SECTORS), 0,
 			       PAGE_SIZE / PAGE_SECTORS);
 	p->recent = true;
-	page_dirty(p, sectors); /* before others can find them missing, and read them */
+	page_dirty(p, sectors); /* before others can find the sectors missing, and read them */
 	spin_unlock(&pages_lock);
 	writeback_want();
 	return 0;

@@ -46,7 +46,7 @@ pager_id(const void *object)
 
 	if (vn->nameless)
 		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
-	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
+	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk, numbers are one file system's */
 }
 
 /* Takes no lock of the vnode, which a read that faults here may hold. */

@@ -47,7 +47,7 @@
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
 #define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
-#define LOOK_NS    500000000ul  /* who waits for a pass looks so often whether he has to end */
+#define LOOK_NS    500000000ul  /* how often a waiter for a pass looks whether he has to end */
 #define LOOKS_MAX  6            /* … and whether anything was written, if memory is wanted */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
@@ -84,7 +84,7 @@ writeback_collect(struct written *w, bool device, unsigned long *left)
 	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
 		void *page = page_address(p);
 
-		if (p->busy) { /* others read it; or it is one of those in w, dirty once more */
+		if (p->busy) { /* others read the page; or it is in w, and dirty once more */
 			if (w->n > 0)
 				break;
 			sleep_on(page, &pages_lock, "page", 0, DEADLINE_NEVER);
@@ -453,7 +453,7 @@ writeback_throttle(void)
 bool
 writeback_reclaim(void)
 {
-	static uint64_t stuck = UINT64_MAX; /* atomic: nothing is written since so many batches */
+	static uint64_t stuck = UINT64_MAX; /* atomic: the count of batches when one failed */
 
 	if (!started || __atomic_load_n(&stuck, __ATOMIC_RELAXED) ==
 			    __atomic_load_n(&batches, __ATOMIC_RELAXED))

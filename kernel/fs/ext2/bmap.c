@@ -122,7 +122,7 @@ free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned dept
 		return -EAGAIN;
 	if (depth > 0) {
 		uint32_t *table;
-		int used = ext2_block_used(fs, *at); /* or it may lead in a circle */
+		int used = ext2_block_used(fs, *at); /* a free one may lead in a circle */
 
 		if (used <= 0)
 			return used < 0 ? used : ext2_error(fs, "a table that is free", *at);

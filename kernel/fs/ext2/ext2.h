@@ -80,8 +80,8 @@ struct ext2_fs {
 	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
 	bool unchecked;         /* it was not clean: only e2fsck makes it clean again */
-	bool broken;            /* ext2_set_broken() was called, */
-	bool lost;              /* when it could be written to: what was not, is lost */
+	bool broken;            /* ext2_set_broken() was called */
+	bool lost;              /* it became broken while it could be written to: bytes are lost */
 	bool filetype;          /* names have the types of files */
 	bool super_dirty;
 	bool large_file; /* one that needs EXT2_RO_LARGE_FILE was written */

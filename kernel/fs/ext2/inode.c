@@ -7,7 +7,7 @@
 #define EA_MAGIC  0xea020000u
 #define FREE_MOST 1024 /* blocks of a file that are freed at a time */
 
-/* Where an inode is on the disk, until ext2_brelse(). NULL and *err. */
+/* Where an inode is on the disk, until ext2_brelse(). NULL: *err says why. */
 static struct ext2_disk_inode *
 find_inode(struct ext2_fs *fs, uint32_t ino, int *err)
 {

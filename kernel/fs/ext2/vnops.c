@@ -13,7 +13,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "ktr/ktr.h"
 
-#define WRITE_TRIES 4 /* to find memory for what a file that goes has to write */
+#define WRITE_TRIES 4 /* tries to find memory for what a file that goes has to write */
 #define NODES_PART  2 /* nodes are fewer than pages of memory, by this factor */
 #define PAGE_BLOCKS (PAGE_SIZE / EXT2_BLOCK_MIN)
 

@@ -10,7 +10,7 @@ struct uio;
 struct vnode_ops;
 
 #define PIPE_SIZE     65536u     /* bytes that a new pipe holds */
-#define PIPE_SIZE_MAX (1u << 20) /* and one that a user has made larger */
+#define PIPE_SIZE_MAX (1u << 20) /* bytes that a pipe holds which a user has made larger */
 #define PIPE_BUF      4096u      /* a write of up to so many bytes is not mixed with others */
 
 /*

@@ -22,7 +22,7 @@ struct vnode;
 
 struct pipe {
 	struct uidinfo *ui;  /* the user who made it pays for it, not the owner of a FIFO's name */
-	char *ring;          /* `size` bytes, */
+	char *ring;          /* `size` bytes */
 	size_t size;         /* a power of two */
 	uint64_t head, tail; /* total bytes written, read */
 	size_t kept;         /* bytes of room for splice() calls that go on */

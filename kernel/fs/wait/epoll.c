@@ -37,8 +37,8 @@ struct epoll {
 	uint64_t round;
 	bool ready;
 	uint32_t news;
-	uint32_t more;   /* added to these: so the sum never falls, and a change is news, too */
-	unsigned levels; /* in the round of a check: how many sets are in each other */
+	uint32_t more;   /* added to `news`: so the sum never falls, and a change is news, too */
+	unsigned levels; /* for a check: how many sets are in one another */
 };
 
 /* A file in a set. */
@@ -235,7 +235,7 @@ levels_in(struct epoll *e, const struct epoll *avoid)
 	return e->levels;
 }
 
-/* How many sets are one within another from e on outwards. */
+/* How many sets, from e on outwards, each contain the one before. */
 static unsigned
 levels_out(struct epoll *e)
 {
@@ -281,7 +281,7 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 			    .number = ++items_made};
 	list_append(&e->items, &it->in_set);
 	list_append(&f->watches, &it->in_file);
-	f->watched = true; /* before the caller gives back its reference: file_unref() sees it */
+	f->watched = true; /* before the caller drops its reference: file_unref() reads it */
 	item_changed(it);
 	return 0;
 }

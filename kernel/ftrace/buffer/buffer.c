@@ -424,7 +424,7 @@ snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (error == 0)
 		error = tracefs_number(text, &command);
-	if (t != NULL && error == 0) { /* the thread's own reading does not keep it from that */
+	if (t != NULL && error == 0) { /* the file's own reading does not keep it from that */
 		mutex_lock(&t->lock);
 		reader_hold(vn, t, false);
 		mutex_unlock(&t->lock);

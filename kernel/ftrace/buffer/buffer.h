@@ -40,7 +40,7 @@ struct latency;
 struct buffer {
 	struct ktr_log *log;
 	struct {
-		uint64_t from; /* atomic: the first that is shown; buffer_show_from(), or a copy */
+		uint64_t from;    /* atomic: the first that is shown: buffer_show_from() */
 		uint64_t cleared; /* the first after the last clearing */
 		uint64_t lost;    /* since then: overwritten before they were consumed */
 		uint64_t dropped; /* … not recorded without the option overwrite; atomic */
@@ -91,10 +91,10 @@ void buffer_open(struct buffer_reader *r, const struct instance *of, struct buff
  * lock held.
  */
 const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
-/* Takes the entries of that CPU up to number seq. Locks as buffer_peek(), also for the next. */
+/* Takes the entries of that CPU up to number seq. Locks as for buffer_peek(). */
 void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
 /* Finds the entry after the one that was peeked, of the same CPU, and its number. False if it is
- * not known. */
+ * not known. Locks as for buffer_peek(). */
 bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
 		      uint64_t *seq);
 /* Only entries from seq on are shown. False: that is so already. Any context, for snapshots. */

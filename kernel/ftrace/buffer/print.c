@@ -148,7 +148,7 @@ stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, uint64_t word,
 {
 	uint32_t n = ktr_data_bytes(log, cpu, seq, word, text, KTR_STRING_MAX - 1);
 
-	if (n < ktr_data_middle(word)) /* the rest was overwritten: of the last place, too */
+	if (n < ktr_data_middle(word)) /* the rest was overwritten, with a part of the last place */
 		while (n > 0 && text[--n] != ' ')
 			;
 	text[n] = '\0';

@@ -106,7 +106,7 @@ attach_at_event(const struct eprobe *e, const char *filter, unsigned fields,
 	return program_finish(p, result, &e->target, 1, to);
 }
 
-/* Nobody has seen the probe yet: later it may be on. */
+/* 0 if the filter is one for the event. Asked before others see the probe, and may switch it on. */
 static int
 check_filter(const struct ktr_site *event, const char *filter)
 {

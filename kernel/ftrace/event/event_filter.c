@@ -280,7 +280,7 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 		kfree(e->text);
 	e->text = text;
 	e->users = users;
-	if (made != NULL) /* triggers switch one that was there, at any time */
+	if (made != NULL) /* a gate that was there is switched by triggers, at any time */
 		__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	event_filter_run(e, consumer);
 	if (on && made != NULL)

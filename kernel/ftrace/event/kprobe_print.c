@@ -91,7 +91,7 @@ kernel_places(const struct probes *p, const struct ktr_entry *e, uint64_t v[2])
 	if (k->is_return) {
 		v[0] = known ? address_of(where) : p->n == 1 ? k->address : 0;
 		v[1] = known ? address_of(where >> 32) : 0;
-	} else { /* recorded only since there has been a second one */
+	} else { /* the place is recorded only since there has been a second one */
 		v[0] = known && p->is_at ? p->at : known || p->n == 1 ? k->address : 0;
 	}
 }

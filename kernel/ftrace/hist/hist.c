@@ -342,7 +342,7 @@ hist_clear(struct instance *i, const struct ktr_site *site)
 	while ((h = hist_next(i, site, NULL)) != NULL) {
 		linked = h->linked;
 		e = hist_drop(h);
-		if (linked) /* when the next such one goes, the others may be attached again */
+		if (linked) /* the others may be attached again when the next such one goes */
 			error = e;
 	}
 	return error;

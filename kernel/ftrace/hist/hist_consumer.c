@@ -321,7 +321,7 @@ hist_attach_linked(struct instance *i, struct filter_error *error)
 	program_free(p);
 	if (result != 0)
 		return result;
-	if (made != NULL) /* a firing runs the old one, or this */
+	if (made != NULL) /* a firing runs the old program, or this one */
 		dtrace_exchange(i->linked, made);
 	hist_detach_linked(i);
 	i->linked = made;

@@ -17,8 +17,8 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ring.h"
 
-#define REST_NS 10000000u  /* others have the CPU for so long at least */
-#define TELL_NS 100000000u /* so often the thread says that it has not hung */
+#define REST_NS 10000000u  /* others have the CPU for at least so long */
+#define TELL_NS 100000000u /* how often the thread says that it has not hung */
 #define US_MAX  60000000u
 
 TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");

@@ -38,7 +38,7 @@ uint64_t latency_longest_ns;
 /* A time with interrupts off. */
 static struct span {
 	uint64_t start_ns; /* 0: they are on */
-	uint64_t from;     /* the number of the log's next entry at its start */
+	uint64_t from;     /* number of the log's next entry when the span began */
 	uint64_t at[DEPTH];
 	unsigned handlers; /* interrupt handlers that run, within one another */
 	bool by_handler;   /* it began with one */

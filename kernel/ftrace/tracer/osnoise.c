@@ -51,7 +51,7 @@ static const struct ktr_site *handler_entry, *handler_exit, *switched;
 
 /* What took time from a CPU's thread. */
 static struct noise {
-	uint32_t tid;          /* atomic: the thread, while it reads the clock; 0: none */
+	uint32_t tid;          /* atomic: the thread that reads the clock, while it does; 0: none */
 	unsigned handlers;     /* interrupt handlers that run, within one another */
 	uint64_t irqs, others; /* atomic: how many came while it read */
 } noises[MAX_CPUS];

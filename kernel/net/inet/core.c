@@ -31,7 +31,7 @@
 #define SLOW_TICKS (1000 / TCP_TMR_INTERVAL) /* of a second, for ARP and fragments */
 #define USED_NS    (2 * IP_REASS_MAXAGE * 1000000000ul)
 #define CLOSED_MAX 256 /* connections in the state TIME_WAIT; the oldest ones are forgotten */
-#define CLOSED_FOR (10000 / TCP_SLOW_INTERVAL) /* and each after 10 seconds, in slow ticks */
+#define CLOSED_FOR (10000 / TCP_SLOW_INTERVAL) /* each of them after 10 seconds */
 
 static struct mutex inet_mutex = MUTEX_INIT("inet");
 

@@ -360,7 +360,7 @@ udp_send_from(struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *to, uint16_t
 	return udp_sendto_if_src(pcb, p, to, port, ip4_route(to), &pcb->local_ip);
 }
 
-/* What a program gave becomes what is sent. 0 or -errno. */
+/* Makes a program's packet one that can be sent to `to`. 0 or -errno. */
 static int
 datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
 {
@@ -428,7 +428,7 @@ inet_datagram_send(struct socket *so, struct socket_message *m)
 	inet_lock();
 	if (error == 0)
 		error = datagram_send_locked(s, p, to ? &ip : NULL, port);
-	pbuf_free(p); /* with the lock: ARP may have it in its queue */
+	pbuf_free(p); /* freed with the lock held: ARP may have the buffer in its queue */
 	inet_unlock();
 	return error == 0 ? (int64_t)n : error;
 }

@@ -148,7 +148,7 @@ int inet_datagram_create(struct inet_socket *s);
 bool inet_ping_wants(const struct inet_socket *s, const struct pbuf *p);
 /* Gives the echo requests of s a number; 0: any that is free. 0 or -EADDRINUSE. Lock held. */
 int inet_ping_bind(struct inet_socket *s, uint16_t id);
-/* For all but UDP: makes what a program gave what is sent to `to`. 0 or -errno. Lock held. */
+/* Makes a program's packet one that can be sent to `to`; not for UDP. 0 or -errno. Lock held. */
 int inet_raw_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to);
 /* option.c: gives a pcb of a stream the socket's options. Lock held. */
 void inet_tcp_apply(struct inet_socket *s);

@@ -375,7 +375,7 @@ tcp_connect_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port, bo
 	if (s->tcp.untold)
 		return connect_end(s, nowait);
 	if (s->tcp.connected)
-		return -EISCONN; /* also after its end: what was not read is still there */
+		return -EISCONN; /* also after its end: what was not read still can be */
 	error = connect_begin(s, ip, port);
 	if (error != 0)
 		return error;

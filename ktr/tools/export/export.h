@@ -133,9 +133,9 @@ __attribute__((format(printf, 3, 4))) bool export_fail(char *err, size_t errlen,
 /** What an export of one file is written to. */
 struct export_file {
 	FILE *f;
-	char *buffer;           /* its own: setvbuf() takes no size without one */
+	char *buffer;           /* the file's own: setvbuf() takes no size without one */
 	char path[EXPORT_PATH]; /* "" for standard output */
-	char temp[EXPORT_PATH]; /* its name until it is whole; "": it has none */
+	char temp[EXPORT_PATH]; /* the file's name until it is whole; "": it has none */
 };
 
 /** A nameless temporary file on the disk of the output. NULL: errno. */

@@ -39,7 +39,7 @@ event_begin(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *th
 {
 	uint64_t ref = thread != NULL ? thread->ref : 0;
 	if ((category & FXT_INLINE) != 0)
-		category = 0; /* its text would be repeated in each event */
+		category = 0; /* the category's text would be repeated in each event */
 	fxt_record_begin(&x->out, FXT_RECORD_EVENT,
 			 (uint64_t)type << 16 | (uint64_t)nargs << 20 | ref << 24 |
 			     (uint64_t)category << 32 | (uint64_t)name << 48);

@@ -46,7 +46,7 @@ struct fxt_out {
 	FILE *f;
 	uint64_t words[FXT_RECORD_WORDS]; /* the record that is being built */
 	size_t used;
-	char *strings[FXT_STRINGS_MAX]; /* those that are registered, by index; 0: the empty one */
+	char *strings[FXT_STRINGS_MAX]; /* strings registered, by index; 0: the empty one */
 	uint32_t string_count;
 	struct ktr_map by_hash; /* indexes of the strings by their hashes */
 	struct {                /* a cache of references to values, by the address of the text */

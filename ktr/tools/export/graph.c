@@ -16,7 +16,7 @@
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/out.h"
 
-#define LINES      1024u /* that may wait; when there are more, the first is written */
+#define LINES      1024u /* lines that may wait; when there are more, the first is written */
 #define TEXT_BYTES 1024u
 #define DEPTH_MAX  100u /* deeper calls are not indented more */
 

@@ -31,7 +31,7 @@ struct svg_thread {
 	bool kept; /* used by threads_forget() alone */
 	bool idle;
 	uint32_t tid;
-	char name[ACTIVITY_NAME];        /* its last one; set when it is gone, or at the end */
+	char name[ACTIVITY_NAME];        /* the last name; set when it is gone, or at the end */
 	const struct activity_thread *t; /* NULL: it is gone */
 	uint64_t came;                   /* how many threads came before it */
 	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */

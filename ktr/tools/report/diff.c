@@ -107,7 +107,7 @@ is_wanted(const struct report_diff *d, const struct report_table *t, const struc
 			text = row->who.name;
 		else if (c->format == COLUMN_NUMBER)
 			report_cell_text(c, row, &nothing, number);
-		else /* all of it: a cell may show less */
+		else /* searches the whole text: a cell may show less */
 			text = row->texts[c->cell];
 		wanted = text != NULL && dump_match_text(d->grep, text);
 	}

@@ -61,7 +61,7 @@ void
 report_events_end(struct report *r)
 {
 	char name[64];
-	memset(known, 0, sizeof(known)); /* a diff makes a report of another run */
+	memset(known, 0, sizeof(known)); /* a diff makes a second report, of another run */
 	for (size_t i = 0; i < report_sites.count; i++) {
 		const struct report_row *site = report_sites.rows[i];
 		for (unsigned bit = 0; bit < 64; bit++) {

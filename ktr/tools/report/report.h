@@ -272,7 +272,7 @@ struct report_thread {
 	uint32_t last_cpu;
 	const char *call; /* NULL: none */
 	uint64_t call_ns;
-	bool woken; /* but does not run yet */
+	bool woken; /* and does not run yet */
 	uint64_t woken_ns;
 	char waker_name[ACTIVITY_NAME];
 	bool faults;

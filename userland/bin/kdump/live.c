@@ -18,7 +18,7 @@ static uint64_t begun, ended; /* tracings of processes */
 /* With --child: the processes whose end is not in the file yet. */
 static pid_t *traced;
 static size_t ntraced;
-static bool were_gone; /* all were gone before the last look at the end of the file */
+static bool were_gone; /* all processes were gone before the last look at the end of the file */
 static bool missing;   /* they were gone, and it brought nothing */
 
 static void

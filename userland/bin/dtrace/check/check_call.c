@@ -313,9 +313,8 @@ check_call(struct node *n)
 /* ---- aggregations ---- */
 
 /*
- * The limits of lquantize()'s and llquantize()'s arguments; and the tags of the errors if one is
- * out of these, or is not what an earlier use had. (The letters of the functions' arguments say
- * that they are constants.)
+ * The limits of lquantize()'s and llquantize()'s arguments, which are constants; and the tags of
+ * errors: if one is out of its limits, differs from that of an earlier use, or has a wrong type.
  */
 static const struct limit {
 	uint8_t code;

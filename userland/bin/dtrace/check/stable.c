@@ -51,7 +51,7 @@ static struct said {
 	struct said *next;
 	const char *name;
 	struct attributes a;
-	struct place at; /* line 0: a provider's, or a library's, which need not be there */
+	struct place at; /* line 0: what a provider or a library says, which need not be there */
 } * said;
 
 void

@@ -10,7 +10,7 @@ struct declarator {
 	const char *name; /* NULL: none */
 	struct type *type;
 	bool is_array;       /* D's: name[types] */
-	struct member *keys; /* its types; with names, if they are parameters of an inline */
+	struct member *keys; /* of its keys; with names, if they are an inline's parameters */
 	struct place at;
 };
 

@@ -369,7 +369,7 @@ print_early(uint32_t cpus, size_t bufsize)
 		early += print_queues(cpus, until);
 }
 
-/* Reads and prints, after the status was asked. */
+/* Reads records and aggregations, as wanted, and prints them. s: the status just before. */
 static void
 work(const struct dif_status *s, bool records, bool aggs)
 {

@@ -229,7 +229,7 @@ do_reopen(const char *path)
 
 	if (f == NULL)
 		f = out.first = print_out;
-	output_flush(); /* what others write to the files comes after it */
+	output_flush(); /* what others write to the files comes after what is in the buffer */
 	if (*path != '\0' && (f = fopen(path, "a")) == NULL) {
 		warn("%s", path);
 		return;

@@ -74,7 +74,7 @@ start_command(const char *command)
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if dtrace is killed */
 		close(go_pipe[1]);
-		if (read(go_pipe[0], &c, 1) == 0) /* its end says that nothing will be traced */
+		if (read(go_pipe[0], &c, 1) == 0) /* the pipe ends if nothing will be traced */
 			_exit(1);
 		execvp(argv[0], argv);
 		warn("failed to execute %s", argv[0]);
