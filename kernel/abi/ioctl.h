@@ -26,10 +26,17 @@
 #define FIONCLEX    0x5450
 #define FIOCLEX     0x5451
 #define FIOASYNC    0x5452
+#define TIOCPKT     0x5420 /* of a pseudo-terminal's master */
 #define TIOCGPTPEER 0x5441
-#define TIOCGPTN    0x80045430
-#define TIOCSPTLCK  0x40045431
-#define TIOCGPTLCK  0x80045439
+#define TIOCGPKT    0x80045438u
+
+/* What a master in packet mode reads first: 0 and data, or some of these. */
+#define TIOCPKT_FLUSHREAD  1
+#define TIOCPKT_FLUSHWRITE 2
+
+#define TIOCGPTN   0x80045430
+#define TIOCSPTLCK 0x40045431
+#define TIOCGPTLCK 0x80045439
 
 #define BLKROGET     0x125e
 #define BLKGETSIZE   0x1260

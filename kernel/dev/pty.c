@@ -35,6 +35,7 @@ struct pty {
 	struct uidinfo *ui;      /* the user who is charged */
 	struct vnode *vn;        /* of the slave, a reference; the master's */
 	bool locked;             /* nobody may open the slave */
+	bool packet;             /* each read of the master begins with what has happened */
 	uint64_t head, tail;     /* total bytes written, read; tail <= head <= tail + RING_SIZE */
 	char *ring;              /* RING_SIZE bytes */
 	struct poll_source news; /* of the master */
@@ -239,6 +240,13 @@ is_left(const struct pty *p)
 	return p->tty.opened && p->tty.opens == 0;
 }
 
+/* Has something happened that a master in packet mode is told? The terminal's lock held. */
+static bool
+pty_has_news(const struct pty *p)
+{
+	return p->packet && p->tty.flushed != 0;
+}
+
 /* Takes at most n bytes, at least one. 0: no slave, or -errno. */
 static int64_t
 ptmx_take(struct pty *p, bool nowait, char *buf, size_t n)
@@ -247,13 +255,20 @@ ptmx_take(struct pty *p, bool nowait, char *buf, size_t n)
 	int error = 0;
 
 	spin_lock(&p->tty.lock);
-	while (p->head == p->tail && error == 0) {
+	while (p->head == p->tail && !pty_has_news(p) && error == 0) {
 		if (is_left(p))
 			error = -EIO;
 		else if (nowait)
 			error = -EAGAIN;
 		else
 			error = sleep_on(p, &p->tty.lock, "ptmxin", SLEEP_INTR, DEADLINE_NEVER);
+	}
+	if (pty_has_news(p)) {
+		buf[got++] = (char)p->tty.flushed;
+		p->tty.flushed = 0;
+		n = 1;
+	} else if (p->packet && error == 0) {
+		buf[got++] = 0;
 	}
 	while (got < n && p->tail != p->head)
 		buf[got++] = p->ring[p->tail++ % RING_SIZE];
@@ -266,11 +281,12 @@ ptmx_take(struct pty *p, bool nowait, char *buf, size_t n)
 static int64_t
 ptmx_read(struct file *f, struct uio *u)
 {
+	const struct pty *p = f->priv;
 	size_t start = u->resid;
 	char buf[TTY_PIECE];
 	int64_t n = 0;
 
-	while (u->resid > 0) {
+	while (u->resid > 0 && !(p->packet && u->resid < start)) {
 		n = ptmx_take(f->priv, (f->flags & O_NONBLOCK) || u->resid < start, buf,
 			      u->resid < sizeof(buf) ? u->resid : sizeof(buf));
 		if (n > 0)
@@ -329,6 +345,7 @@ ptmx_poll(struct file *f)
 
 	spin_lock(&p->tty.lock);
 	found = (p->head != p->tail ? POLLIN : 0) | (is_left(p) ? POLLHUP : 0) |
+		(pty_has_news(p) ? POLLIN | POLLPRI : 0) |
 		(ldisc_room(&p->tty.ldisc) ? POLLOUT : 0);
 	spin_unlock(&p->tty.lock);
 	return found;
@@ -366,6 +383,18 @@ ptmx_ioctl(struct file *f, unsigned request, uint64_t arg)
 		if (copy_in(&value, arg, sizeof(value)) != 0)
 			return -EFAULT;
 		p->locked = value != 0;
+		return 0;
+	case TIOCGPKT:
+		value = p->packet;
+		return copy_out(arg, &value, sizeof(value));
+	case TIOCPKT:
+		if (copy_in(&value, arg, sizeof(value)) != 0)
+			return -EFAULT;
+		spin_lock(&p->tty.lock);
+		if (value != 0 && !p->packet)
+			p->tty.flushed = 0; /* that was before */
+		p->packet = value != 0;
+		spin_unlock(&p->tty.lock);
 		return 0;
 	case TIOCGPTPEER:
 		return open_peer(p, (int)arg);

@@ -49,6 +49,8 @@ tty_take_key(struct tty *t, char c)
 	struct tty_key k = {.c = c, .sid = t->sid, .pgid = t->fg_pgid};
 
 	k.sig = ldisc_input(&t->ldisc, c, &k.wake);
+	if (k.sig != 0 && !(t->ldisc.t.c_lflag & NOFLSH))
+		t->flushed |= TIOCPKT_FLUSHREAD | TIOCPKT_FLUSHWRITE;
 	return k;
 }
 
@@ -387,12 +389,15 @@ tty_flush(struct tty *t, uint64_t queue)
 		return error;
 	if (queue > TCIOFLUSH)
 		return -EINVAL;
+	spin_lock(&t->lock);
 	if (queue != TCOFLUSH) {
-		spin_lock(&t->lock);
 		ldisc_flush(&t->ldisc);
-		spin_unlock(&t->lock);
-		tell_line(t);
+		t->flushed |= TIOCPKT_FLUSHREAD;
 	}
+	if (queue != TCIFLUSH)
+		t->flushed |= TIOCPKT_FLUSHWRITE;
+	spin_unlock(&t->lock);
+	tell_line(t);
 	return 0;
 }
 

@@ -61,6 +61,7 @@ struct tty {
 	unsigned opens;              /* [l] open files */
 	bool writing;                /* [l] a write() has not ended: others wait */
 	bool refused;                /* [l] a write() that does not wait is told of the end */
+	uint8_t flushed;             /* [l] TIOCPKT_FLUSH…, since the other end has read them */
 	bool hung;                   /* [s] its other end is gone: new reads end, the rest is EIO */
 	uint32_t sid;                /* [s] the session, which has a reference; 0: none */
 	uint32_t fg_pgid;            /* [l] 0: none yet */

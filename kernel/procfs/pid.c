@@ -345,6 +345,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "statm", .mode = S_IFREG | 0444, .show = procfs_statm},
     {.name = "cmdline", .mode = S_IFREG | 0444, .show = procfs_strings},
     {.name = "comm", .mode = S_IFREG | 0644, .show = comm_show, .store = comm_store},
+    {.name = "auxv", .mode = S_IFREG | 0400, .private = true, .show = procfs_auxv},
     {.name = "environ", .mode = S_IFREG | 0400, .private = true, .show = procfs_strings},
     {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &procfs_mem_ops},
     {.name = "maps", .mode = S_IFREG | 0444, .private = true, .show = procfs_maps},

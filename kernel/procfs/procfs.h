@@ -96,6 +96,7 @@ void procfs_fd_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn 
 
 /* cmdline; or environ, which is private. */
 int procfs_strings(const struct procfs_node *n, struct sbuf *out);
+int procfs_auxv(const struct procfs_node *n, struct sbuf *out);
 int procfs_maps(const struct procfs_node *n, struct sbuf *out);
 extern const struct vnode_ops procfs_mem_ops;
 

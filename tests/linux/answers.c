@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -198,7 +199,9 @@ knows_levels(void)
 		    FAILS(getsockopt(tcp, IPPROTO_IP, -1, &v, &len), ENOPROTOOPT) &&
 		    FAILS(getsockopt(udp, IPPROTO_UDP, -1, &v, &len), ENOPROTOOPT) &&
 		    FAILS(setsockopt(tcp, 500, 1, &v, len), ENOPROTOOPT) &&
-		    FAILS(ioctl(udp, 0x8905 /* SIOCATMARK */, &v), ENOTTY);
+		    FAILS(ioctl(udp, 0x8905 /* SIOCATMARK */, &v), ENOTTY) &&
+		    ioctl(tcp, 0x8905, &v) == 0 && v == 0 &&
+		    FAILS(ioctl(tcp, 0x8905, NOWHERE), EFAULT);
 
 	close(tcp);
 	close(udp);
@@ -247,6 +250,25 @@ tells_own_priority(void *arg)
 	       syscall(SYS_ioprio_get, 1, 0) == (2 << 13 | 5);
 }
 
+/* /proc has what the program was told as it began. */
+static bool
+tells_auxv(void)
+{
+	unsigned long pair[2], seen = 0;
+	FILE *f = fopen("/proc/self/auxv", "r");
+	bool good = f != NULL;
+
+	while (good && fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != AT_NULL) {
+		/* glibc has an AT_HWCAP of its own */
+		good = pair[0] == AT_HWCAP || getauxval(pair[0]) == pair[1];
+		seen |= pair[0] == AT_PAGESZ || pair[0] == AT_ENTRY ? pair[0] : 0;
+	}
+	good = good && pair[0] == AT_NULL && seen == (AT_PAGESZ | AT_ENTRY) && fgetc(f) == EOF;
+	if (f != NULL)
+		fclose(f);
+	return good;
+}
+
 static int
 follows_no_links(void *arg)
 {
@@ -282,6 +304,7 @@ test_answers(void)
 	result(tells_entropy(), "/dev/urandom tells its entropy as /proc/sys does");
 	result(sets_terminal_as_of_old(), "TCGETA and TCSETA are TCGETS and TCSETS in short");
 	result(knows_levels(), "getsockopt of a level that is not the socket's is EOPNOTSUPP");
+	result(tells_auxv(), "/proc/PID/auxv is what the program was told");
 	result(tells_no_sender(), "recvfrom of a connection tells no address");
 	result(in_child(tells_own_priority, NULL) == 1,
 	       "ioprio_get of a thread tells what was set");

@@ -118,6 +118,34 @@ line_works(void)
 	return good;
 }
 
+/* Each read of a master in packet mode is a packet: 0 and data, or what has happened. */
+static bool
+packets_are_told(void)
+{
+	struct pollfd p = {.events = POLLIN | POLLPRI};
+	int master, slave, on = 1, is = 0;
+	char c[8] = "";
+	bool good = ptys_pair(&master, &slave) && ioctl(master, TIOCPKT, &on) == 0 &&
+		    ioctl(master, TIOCGPKT, &is) == 0 && is != 0 && put(slave, "abc") &&
+		    read(master, c, sizeof(c)) == 4 && memcmp(c, "\0abc", 4) == 0;
+
+	p.fd = master;
+	good = good && poll(&p, 1, 0) == 0 && tcflush(slave, TCIFLUSH) == 0 &&
+	       poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLPRI) &&
+	       read(master, c, sizeof(c)) == 1 && c[0] == TIOCPKT_FLUSHREAD && poll(&p, 1, 0) == 0;
+	/* What has happened comes before data. */
+	good = good && put(slave, "xy") && tcflush(slave, TCIFLUSH) == 0 &&
+	       read(master, c, sizeof(c)) == 1 && c[0] == TIOCPKT_FLUSHREAD &&
+	       read(master, c, 2) == 2 && c[0] == 0 && c[1] == 'x' && read(master, c, 8) == 2 &&
+	       c[0] == 0 && c[1] == 'y';
+	on = 0;
+	good = good && ioctl(master, TIOCPKT, &on) == 0 && put(slave, "z") && get(master, "z") &&
+	       FAILS(ioctl(slave, TIOCPKT, &on), ENOTTY);
+	close(master);
+	close(slave);
+	return good;
+}
+
 static bool
 raw_works(void)
 {
@@ -570,6 +598,7 @@ test_ptys(void)
 	result(pair_opens(), "a pseudo-terminal has a name, which is locked at first");
 	result(line_works(),
 	       "what is typed into its master is edited, echoed and read line by line");
+	result(packets_are_told(), "a master in packet mode reads what has happened");
 	result(raw_works(), "raw mode changes nothing");
 	result(reads_are_timed(), "with VMIN 0, a read waits for a byte as long as VTIME says");
 	result(ends_fill(), "both ends fill up, and go on when the other one has read");
