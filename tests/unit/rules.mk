@@ -21,14 +21,14 @@ tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create
 
 define sanitized
 $H-$(1)/obj/%.o: %
-	@mkdir -p $$(@D)
+	$$(folder)
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c $$< -o $$@
 
 $H-$(1)/obj/ktr/tools/export/html_page.c.o: $(wildcard ktr/tools/export/html/*)
 
 $H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $($(1)_LIB_OBJS:$H/%=$H-$(1)/%)
-	@mkdir -p $$(@D)
+	$$(folder)
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lcmocka -lpthread
 
