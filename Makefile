@@ -27,7 +27,9 @@ endif
 SHELL := /bin/sh
 # `make V=1` shows whole commands.
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-6s %s\n' $(1) '$@')
+say = $(if $(V),,$(info $(empty) $(1)	$@))
+# Makes the folder of the target, once for all of its files.
+folder = $(if $(made_$(@D)),,$(eval made_$(@D) := 1)$(shell mkdir -p $(@D)))
 
 ifeq ($(filter $(ARCH),$(ARCHS)),)
 $(error ARCH=$(ARCH): expected one of $(ARCHS))
@@ -63,7 +65,7 @@ $(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the g
 $(info $(shell qemu/fetch-guest $(ARCH) >&2 || echo "make: without them there is no initial RAM disk: no guest runs"))
 endif
 HAVE_USERLAND := $(userland)
-USER_CFLAGS_ALL = -std=gnu11 -D__kestrel__ -D_GNU_SOURCE -O2 -g -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include) \
+USER_CFLAGS_ALL = -std=gnu11 -D__kestrel__ -D_GNU_SOURCE -O2 -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include) \
 	$(USER_CFLAGS) -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections $(WARN) $(REPRODUCIBLE) \
 	-I. -Iuserland/lib -Ikernel/abi/$(ARCH)
@@ -108,19 +110,19 @@ $B/obj/kernel/probe/demo.c.o: KERNEL_CFLAGS += -foptimize-sibling-calls
 $B/obj/kernel/dtrace/%.o: KERNEL_CFLAGS += -foptimize-sibling-calls
 
 $B/obj/%.c.o: %.c $(FLAGS)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(CC) $(KERNEL_CFLAGS) $(FBT_FLAGS) -MMD -MP -c $< -o $@
 
 # Its authors' warnings are not ours. Its files are called lwip/NAME.c, after which the module of its probes is called.
 $(INET_SRCS:%=$B/obj/%.o): KERNEL_CFLAGS += $(LWIP_CFLAGS)
 $B/obj/lwip/%.c.o: $(LWIP)/%.c $(FLAGS)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(CC) $(filter-out $(WARN),$(KERNEL_CFLAGS)) $(LWIP_CFLAGS) -w $(LWIP_FOLDERS:%=-ffile-prefix-map=$(LWIP)/src/%=lwip) $(FBT_FLAGS) -MMD -MP -c $< -o $@
 
 $B/obj/%.S.o: %.S $(FLAGS)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -166,7 +168,7 @@ $B/kestrel-without-inet: $(filter-out $B/obj/kernel/net/inet/% $B/obj/lwip/%,$(K
 	$(link_kernel)
 
 define compile_link_tool
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -MMD -MP -MF $@.c.d -o $@ $< -ldw -lelf
 endef
@@ -211,7 +213,7 @@ $(shell printf '%s\n' '$(USER_CFLAGS_ALL)' | cmp -s - $(UFLAGS) 2>/dev/null || \
 	printf '%s\n' '$(USER_CFLAGS_ALL)' > $(UFLAGS))
 
 $B/user/%.o: % $(UFLAGS)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(CC) $(USER_CFLAGS_ALL) $(if $(filter ktr/%,$<),-DKTRDUMP_DEFAULT_INPUT='"/dev/ktr"') -MMD -MP -c $< -o $@
 
@@ -221,7 +223,7 @@ $B/user/libkestrel.a: $(ULIB_OBJS)
 	$Q$(AR) rcsD $@ $^
 
 define link_user
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LINK)
 	$Q$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
 		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-S -o $@ $(MUSL)/lib/crt1.o $(MUSL)/lib/crti.o \
@@ -255,7 +257,7 @@ LINUX_TEST_OBJS = $(patsubst tests/linux/%,build/$(1)/linux/%.o,$(wildcard tests
 # $(1): architecture; $(2): compiler
 define linux_test
 build/$(1)/linux/%.c.o: tests/linux/%.c
-	@mkdir -p $$(@D)
+	$$(folder)
 	$$(call say,CC)
 	$$Q$(2) -std=gnu11 -O1 -g1 $$(WARN) -I. -pthread -MMD -MP -c $$< -o $$@
 
@@ -312,7 +314,7 @@ $B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/
 # ---- host tools and unit tests ----------------------------------------------------------------
 
 $H/obj/%.o: %
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -348,7 +350,7 @@ UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
 UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))
 
 $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
@@ -371,7 +373,7 @@ $H/dtrace-hosted: $(DTRACE_HOSTED_OBJS)
 # What each port says of instructions.
 INSN_PROBES := $(ARCHS:%=$H/unit/insn_%)
 $(INSN_PROBES): $H/unit/insn_%: tests/unit/insn_probe.c arch/%/insn.c
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -Iarch/$* -MMD -MP -MF $@.c.d -include arch/$*/insn.c -o $@ $<
 

@@ -28,7 +28,7 @@ KTR_EXAMPLE_CC = riscv64-unknown-elf-gcc -std=gnu11 -O2 -g -ffreestanding -nostd
 ktr-example: $(KTR_EXAMPLES) ## build ktr/examples: the log in a bare-metal riscv64 program
 
 define KTR_EXAMPLE_COMPILE
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CC)
 	$Q$(KTR_EXAMPLE_CC) $(addprefix -D,$(join HARTS= KTR_PORT_PATCH=,$(subst -, ,$*))) -c $< -o $@
 endef

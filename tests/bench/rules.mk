@@ -21,12 +21,12 @@ BENCH_CFLAGS := -std=gnu11 -O2 -g -fno-pie -mgeneral-regs-only $(WARN) -I. -Ites
 bench-programs: $(BENCH_PROGRAMS)
 
 $(BENCH)/obj/%.o: %
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(BENCH_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BENCH)/obj/growth%.o: tests/bench/growth.c
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(BENCH_CFLAGS) -DSITES=$* -MMD -MP -c $< -o $@
 
@@ -40,7 +40,7 @@ $(BENCH)/record: $(BENCH_RECORD_SRCS:%=$(BENCH)/obj/%.o) $(BENCH_LIB_OBJS)
 	$Q$(HOSTCC) -no-pie -o $@ $^ -lpthread -ldl
 
 $(BENCH)/lttng_tp.h: tests/bench/lttng.tp
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,GEN)
 	$Qlttng-gen-tp -o $@ -o $(@:.h=.c) $<
 

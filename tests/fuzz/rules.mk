@@ -13,20 +13,26 @@ $F/obj/userland/bin/dtrace/%.o: FUZZ_CFLAGS += -D_GNU_SOURCE
 FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 # ELF headers are checked alike on every port; the headers of the first port define the end of user space. Records are
 # restartable, so that exceptions and migrations can come in their middle.
-FUZZ_CFLAGS = -std=gnu11 -O1 -g -DKTR_HOST_RESTART -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
+FUZZ_CFLAGS = -std=gnu11 -O1 -gline-tables-only -DKTR_HOST_RESTART -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
 	-I. -Iktr/port/host -Iarch/$(firstword $(ARCHS)) -Ikernel/abi/$(firstword $(ARCHS))
 
 # Programs of bytecode are found by what code they reach; comparisons say nothing of them, and cost half of the time.
 $F/obj/kernel/dtrace/%.o $F/obj/tests/fuzz/dif_%.o: FUZZ_CFLAGS += -fno-sanitize-coverage=trace-cmp
 
 $F/obj/%.o: %
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,FUZZCC)
 	$Q$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
 
-$(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
+# A target has what it calls, and nothing else.
+$F/library.a: $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
+	@rm -f $@
+	$(call say,AR)
+	$Qar rcsD $@ $^
+
+$(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $F/library.a
 	$(call say,LINK)
-	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LDFLAGS) -lpthread
+	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $F/library.a $(FUZZ_LDFLAGS) -lpthread
 
 # The target makes up the symbols of a kernel.
 $F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o $F/obj/kernel/probe/kprobe_arg.c.o

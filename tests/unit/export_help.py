@@ -1,5 +1,6 @@
 """export_help.py - shared by the tests of ktrdump's exports: streams, their jsonl, and what can be derived from it.
 """
+import functools
 import json
 import os
 import pathlib
@@ -59,30 +60,44 @@ def export_formats():
     return [(row.split()[0], "needs -o" in row) for row in rows if row.strip()]
 
 
+@functools.cache
+def stream(kind):
+    """The bytes that ktr_gen makes, which are always the same."""
+    if kind != "damaged":
+        return run_bytes(KTR_GEN, *kind.split())
+    data = bytearray(stream("guest 400"))
+    for at in (700, len(data) // 2, len(data) * 3 // 4):  # damages some SITE frames and events
+        data[at:at + 8] = bytes(8)
+    return bytes(data)
+
+
 def gen(tmp, kind):
     """Makes a stream with ktr_gen, and returns its path."""
     path = tmp / f"{kind.replace(' ', '-')}.ktr"
-    with open(path, "wb") as f:
-        if kind == "damaged":
-            data = bytearray(run_bytes(KTR_GEN, "guest", "400"))
-            for at in (700, len(data) // 2, len(data) * 3 // 4):  # damages some SITE frames and events
-                data[at:at + 8] = bytes(8)
-            f.write(data)
-        else:
-            subprocess.run([KTR_GEN, *kind.split()], stdout=f, check=True, timeout=DEADLINE_S)
+    path.write_bytes(stream(kind))
     return path
+
+
+@functools.lru_cache(8)
+def file_as_jsonl(path, _version, args):
+    return ktrdump("--format", "jsonl", *args, "-i", path)
+
+
+def as_jsonl(path, *args):
+    """(status, output, errors) of ktrdump; of a file that has not changed it is asked once."""
+    now = os.stat(path)
+    return file_as_jsonl(path, (now.st_ino, now.st_mtime_ns, now.st_size), args)
 
 
 def export(form, path, out, *args):
     """Makes the export. Its status must be that of jsonl."""
     status, _, err = ktrdump("--format", form, "-o", out, *args, "-i", path)
-    equal(status, ktrdump("--format", "jsonl", *args, "-i", path)[0], f"{form} of {path}: status, as for jsonl; {err}")
+    equal(status, as_jsonl(path, *args)[0], f"{form} of {path}: status, as for jsonl; {err}")
 
 
 def jsonl(path, *args):
     """Events and gaps in order, as dictionaries."""
-    text = ktrdump("--format", "jsonl", *args, "-i", path)[1]
-    return [json.loads(line, strict=False) for line in text.split("\n") if line and not line.startswith('{"part"')]
+    return [json.loads(line, strict=False) for line in as_jsonl(path, *args)[1].split("\n") if line and not line.startswith('{"part"')]
 
 
 def events_of(rows):
