@@ -64,6 +64,7 @@ static const struct {
     OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
     {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
     {"version", VERSION, 0},       {"stdc", STDC, 0},
+    OPTION(FLAG, aggpercpu),
 };
 
 /*
@@ -72,7 +73,7 @@ static const struct {
  * and jstack() is ustack().
  */
 static const char ignored[] =
-    " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
+    " bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "strip syslibdir temporal tree tregs udefs unodefs ";
 
