@@ -63,9 +63,9 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 86120,
+    "tests": 86140,
     "userland/bin": 750,
-    "userland/bin/dtrace": 2963,
+    "userland/bin/dtrace": 3064,
     "userland/bin/dtrace/check": 3399,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
@@ -77,7 +77,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2316  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2317  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
