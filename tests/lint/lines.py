@@ -68,11 +68,11 @@ BUDGETS = {
     "qemu/gdb": 1105,
     "tests": 86595,
     "userland/bin": 750,
-    "userland/bin/dtrace": 2963,
+    "userland/bin/dtrace": 3064,
     "userland/bin/dtrace/check": 3399,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
-    "userland/bin/dtrace/run": 3174,
+    "userland/bin/dtrace/run": 3204,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2315  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2317  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

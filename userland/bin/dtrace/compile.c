@@ -27,13 +27,92 @@ compile_init(const struct btf *btf)
 	dt_context = "failed to compile";
 }
 
+bool
+compile_has(const char *class, const char *name, struct place at)
+{
+	bool module = strcmp(class, "module") == 0;
+
+	if (!module && strcmp(class, "provider") != 0)
+		dt_error(at, "D_PRAGMA_INVAL",
+			 "found #pragma D depends_on %s, expected library, provider or module",
+			 class);
+	for (struct probe *p = probe_all(); p != NULL; p = p->next)
+		if (strcmp(module ? p->p.module : p->p.provider, name) == 0)
+			return true;
+	return false;
+}
+
+static struct library {
+	struct library *next;
+	const char *text, *file;
+	enum { WAITS, BEGUN, DONE } state;
+} * libraries;
+
 void
 compile_library(const char *text, const char *file)
 {
+	struct library *l = dt_alloc(sizeof(*l)), **last = &libraries;
+
+	*l = (struct library){NULL, text, file, WAITS};
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = l;
+}
+
+static struct library *
+find_library(const char *name, struct place at)
+{
+	for (struct library *l = libraries; l != NULL; l = l->next) {
+		const char *slash = strrchr(l->file, '/');
+
+		if (strcmp(slash != NULL ? slash + 1 : l->file, name) == 0)
+			return l;
+	}
+	dt_error(at, "D_PRAGMA_DEPEND", "failed to find dependency in libpath: %s", name);
+}
+
+/* First what it depends on. Without a provider or a module that it needs, it is left out. */
+static void
+library_compile(struct library *l)
+{
+	struct place at = {l->file, 1};
+	bool wanted = true;
+	char class[64], name[256];
+
+	if (l->state == DONE)
+		return;
+	l->state = BEGUN;
+	for (const char *line = l->text; *line != '\0'; at.line++) {
+		if (sscanf(line, "#pragma D depends_on %63[a-z] %255[^ \t\r\n]", class, name) ==
+		    2) {
+			struct library *of =
+			    strcmp(class, "library") == 0 ? find_library(name, at) : NULL;
+
+			if (of != NULL && of->state == BEGUN)
+				dt_error(at, "D_PRAGMA_DEPEND",
+					 "cyclic dependency detected in library: %s", name);
+			if (of != NULL)
+				library_compile(of);
+			else
+				wanted &= compile_has(class, name, at);
+		}
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	l->state = DONE;
+	if (wanted)
+		parse_program(l->text, (struct place){l->file, 1});
+}
+
+void
+compile_libraries(void)
+{
 	dt_context = "failed to compile library";
 	dt_program.in_library = true;
-	parse_program(text, (struct place){file, 1});
+	for (struct library *l = libraries; l != NULL; l = l->next)
+		library_compile(l);
 	dt_program.in_library = false;
+	libraries = NULL;
 }
 
 /* The probe with this number. */

@@ -28,7 +28,10 @@ void compile_context(const struct source *s);
 void compile_report(FILE *to, const struct source *s);
 /* The guide's name for the text: its file, or what stands before its predicate and actions. */
 const char *compile_name(const struct source *s);
-/* Reads what a library declares. */
+/* A library, and what all of them declare: each after those that it depends on. */
 void compile_library(const char *text, const char *file);
+void compile_libraries(void);
+/* Is there a provider, or a module, of that name? */
+bool compile_has(const char *class, const char *name, struct place at);
 /* The image, of *size bytes. */
 void *compile_image(uint32_t *size);

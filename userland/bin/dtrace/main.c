@@ -231,6 +231,7 @@ read_libraries(void)
 		file_each(file_default(FILE_MACHINE), compile_library);
 	for (struct library *l = run.libraries; l != NULL; l = l->next)
 		file_each(l->folder, compile_library);
+	compile_libraries();
 }
 
 static void

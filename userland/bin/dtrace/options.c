@@ -10,6 +10,7 @@
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/compile.h"
 #include "userland/bin/dtrace/read/read.h"
 
 struct dt_options dt_options;
@@ -64,6 +65,7 @@ static const struct {
     OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
     {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
     {"version", VERSION, 0},       {"stdc", STDC, 0},
+    OPTION(FLAG, aggpercpu),
 };
 
 /*
@@ -72,7 +74,7 @@ static const struct {
  * and jstack() is ustack().
  */
 static const char ignored[] =
-    " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
+    " bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "strip syslibdir temporal tree tregs udefs unodefs ";
 
@@ -362,6 +364,24 @@ option_set_text(const char *lines)
 	}
 }
 
+/* Of the program itself. */
+static void
+pragma_depends(char *line, struct place at)
+{
+	char *class = strsep(&line, " \t");
+
+	line = line != NULL ? line + strspn(line, " \t") : class + strlen(class);
+	line[strcspn(line, " \t")] = '\0';
+	if (*line == '\0')
+		dt_error(at, "D_PRAGMA_MALFORM",
+			 "expected #pragma D depends_on provider NAME, or module NAME");
+	if (strcmp(class, "library") == 0)
+		dt_error(at, "D_PRAGMA_DEPEND",
+			 "main program may not explicitly depend on a library");
+	if (!compile_has(class, line, at))
+		dt_error(at, "D_PRAGMA_DEPEND", "program requires %s %s", class, line);
+}
+
 void
 lex_pragma(char *line, struct place at)
 {
@@ -374,10 +394,9 @@ lex_pragma(char *line, struct place at)
 	if (strcmp(word, "error") == 0)
 		dt_error(at, "D_PRAGERR", "#error: %s", line);
 	if (strcmp(word, "depends_on") == 0 && !dt_program.in_library)
-		dt_error(at, "D_PRAGMA_DEPEND",
-			 "#pragma D depends_on has a meaning in libraries only");
+		return pragma_depends(line, at);
 	if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
-		return; /* a pragma about versions and other libraries: there is one library */
+		return; /* about versions: there is one; about a library: it was looked at */
 	if (strcmp(word, "attributes") == 0) {
 		name = strpbrk(line, " \t") == NULL ? NULL : line;
 		if (name == NULL || !stable_pragma(line, at))

@@ -22,7 +22,7 @@ struct dt_options {
 	uint64_t stackframes, ustackframes, stackindent;
 	uint64_t maxframes; /* of any stack, whatever it asks for */
 	uint64_t aggsortkey, aggsortkeypos, aggsortpos, aggsortrev;
-	uint64_t aggzoom, agghist, aggpack;
+	uint64_t aggzoom, agghist, aggpack, aggpercpu;
 	uint64_t encoding; /* enum encoding */
 	const char *libdir;
 	const char *since, *until; /* the stretch of a recorded trace; NULL: all of it */

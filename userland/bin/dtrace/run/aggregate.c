@@ -59,6 +59,27 @@ grow(void)
 	free(old);
 }
 
+/* With -x aggpercpu, what a CPU has added is an entry of an aggregation of its own. */
+static uint32_t agg_cpus;
+
+static uint32_t
+of_cpu(uint32_t agg, uint32_t cpu)
+{
+	return agg + (1 + cpu) * view.agg_count;
+}
+
+/* NULL: there is none. */
+static struct agg_entry *
+seek(uint32_t agg, const uint64_t *keys, uint16_t key_words)
+{
+	struct agg_entry *e = *bucket_of(agg, keys, key_words);
+
+	while (e != NULL && (e->agg != agg || e->key_words != key_words ||
+			     memcmp(e->keys, keys, 8 * (size_t)key_words) != 0))
+		e = e->next;
+	return e;
+}
+
 static struct agg_entry *
 find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_words)
 {
@@ -66,11 +87,10 @@ find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_word
 
 	if (entry_total == bucket_total)
 		grow();
+	e = seek(agg, keys, key_words);
+	if (e != NULL)
+		return e;
 	bucket = bucket_of(agg, keys, key_words);
-	for (e = *bucket; e != NULL; e = e->next)
-		if (e->agg == agg && e->key_words == key_words &&
-		    memcmp(e->keys, keys, 8 * (size_t)key_words) == 0)
-			return e;
 	e = malloc(sizeof(*e) + 8 * ((size_t)key_words + value_words));
 	if (e == NULL)
 		err(1, "memory");
@@ -87,7 +107,7 @@ find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_word
 static void
 merge(struct agg_entry *e, const uint64_t *values)
 {
-	uint8_t func = view.aggs[e->agg].func;
+	uint8_t func = view.aggs[e->agg % view.agg_count].func;
 	unsigned __int128 more;
 
 	if (func == DIF_MIN || func == DIF_MAX) {
@@ -150,10 +170,11 @@ fold_keys(const struct rec_agg *r, uint64_t *keys)
 }
 
 void
-agg_add(const void *table, size_t size)
+agg_add(uint32_t cpu, const void *table, size_t size)
 {
 	const uint8_t *p = table, *end = p + size;
 
+	agg_cpus = cpu >= agg_cpus ? cpu + 1 : agg_cpus;
 	while ((size_t)(end - p) >= sizeof(struct dif_entry)) {
 		const struct dif_entry *e = (const void *)p;
 		uint64_t *keys = (uint64_t *)(p + sizeof(*e));
@@ -163,6 +184,9 @@ agg_add(const void *table, size_t size)
 			break;
 		fold_keys(&view.rec_aggs[e->agg], keys);
 		merge(find(e->agg, keys, e->key_words, e->value_words), keys + e->key_words);
+		if (dt_options.aggpercpu)
+			merge(find(of_cpu(e->agg, cpu), keys, e->key_words, e->value_words),
+			      keys + e->key_words);
 		p += need;
 	}
 }
@@ -183,7 +207,7 @@ agg_clear(uint32_t agg)
 {
 	for (size_t b = 0; b < bucket_total; b++) {
 		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
-			if (e->agg != agg)
+			if (e->agg % view.agg_count != agg)
 				continue;
 			memset(e->values, 0, 8 * (size_t)e->value_words);
 			e->fresh = true;
@@ -335,16 +359,9 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 			if (e->agg != aggs[n])
 				continue;
 			for (unsigned i = 0; i < count; i++) {
-				struct agg_entry *other =
-				    *bucket_of(aggs[i], e->keys, e->key_words);
-
-				while (
-				    other != NULL &&
-				    (other->agg != aggs[i] || other->key_words != e->key_words ||
-				     memcmp(other->keys, e->keys, 8 * (size_t)e->key_words) != 0))
-					other = other->next;
-				r.entries[i] = other;
-				earlier |= i < n && other != NULL; /* it has its row already */
+				r.entries[i] = seek(aggs[i], e->keys, e->key_words);
+				/* it has its row already */
+				earlier |= i < n && r.entries[i] != NULL;
 			}
 			if (earlier)
 				continue;
@@ -369,6 +386,18 @@ remove_entry(struct agg_entry *gone)
 	entry_total--;
 }
 
+static void
+remove_all(struct agg_entry *gone)
+{
+	for (uint32_t cpu = 0; cpu < agg_cpus; cpu++) {
+		struct agg_entry *e = seek(of_cpu(gone->agg, cpu), gone->keys, gone->key_words);
+
+		if (e != NULL)
+			remove_entry(e);
+	}
+	remove_entry(gone);
+}
+
 void
 agg_trunc(uint32_t agg, int64_t keep)
 {
@@ -385,7 +414,7 @@ agg_trunc(uint32_t agg, int64_t keep)
 		bool stays = keep < 0 ? i < left : count - i <= left;
 
 		if (!stays)
-			remove_entry(rows[i].entries[0]);
+			remove_all(rows[i].entries[0]);
 	}
 	free(rows);
 }
@@ -447,8 +476,14 @@ print_row(const struct row *r)
 		pack_print_value(e->agg, e);
 		return;
 	}
-	for (unsigned i = 0; i < r->count; i++)
+	for (unsigned i = 0; i < r->count; i++) {
 		print_agg_value(sorted_aggs[i], r->entries[i]);
+		for (uint32_t cpu = 0; cpu < agg_cpus && dt_options.aggpercpu; cpu++) {
+			fprintf(print_out, "\n    [CPU %u]", cpu);
+			print_agg_value(sorted_aggs[i],
+					seek(of_cpu(sorted_aggs[i], cpu), e->keys, e->key_words));
+		}
+	}
 	fprintf(print_out, "\n");
 }
 

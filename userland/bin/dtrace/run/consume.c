@@ -384,7 +384,7 @@ work(const struct dif_status *s, bool records, bool aggs)
 		fill_queue(&queues[cpu], cpu, bufsize);
 	/* Records from before the aggregations were read find them as they were, or later. */
 	for (uint32_t cpu = 0; cpu < cpus && aggs && view.agg_count > 0 && aggsize > 0; cpu++)
-		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
+		agg_add(cpu, table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(cpus, ended ? UINT64_MAX : s->time);
 	print_early(cpus, bufsize);
 	output_flush();

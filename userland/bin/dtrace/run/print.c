@@ -182,7 +182,7 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 		break;
 	default:
 		memcpy(words, data, f->size < 16 ? 8 : 16);
-		fprintf(print_out, dt_options.quiet ? "%s" : "  %-50s",
+		fprintf(print_out, "  %-50s",
 			print_symbol((enum show)f->show, f->size == 16 ? words[1] : words[0],
 				     words[0]));
 	}

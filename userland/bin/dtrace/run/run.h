@@ -167,7 +167,7 @@ __int128 agg_number(uint32_t agg, const struct agg_entry *e);
 /* ---- aggregate.c ---- */
 
 /* Adds what the kernel's table has. */
-void agg_add(const void *table, size_t size);
+void agg_add(uint32_t cpu, const void *table, size_t size);
 /* Calls f with each entry. */
 void agg_each(uint32_t agg, void (*f)(const struct agg_entry *e));
 void agg_clear(uint32_t agg);
