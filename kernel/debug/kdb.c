@@ -46,6 +46,7 @@ kdb_stop_machine(struct arch_trapframe *tf)
 static void
 kdb_resume_machine(void)
 {
+	kdb_settings_go_on();
 	stop_release();
 }
 

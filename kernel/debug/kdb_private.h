@@ -227,6 +227,8 @@ void kdb_command_ktr(char *mod, char *args);
 void kdb_command_sysctl(char *mod, char *args);
 /* Prints the value of an existing sysctl. */
 void kdb_sysctl_show(const char *name);
+/* The machine goes on: what was set at the prompt is made soon. */
+void kdb_settings_go_on(void);
 
 /* kdb_command.c: runs one command line. */
 void kdb_run(char *line);

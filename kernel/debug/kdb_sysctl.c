@@ -3,15 +3,18 @@
  *
  * Code cannot take the sysctl mutex or patch text while the machine is stopped. So a plain variable
  * is written at once. A setting that needs a function to be called is queued. When the machine runs
- * again, the next clock tick wakes a thread that makes it. The thread is there from the boot on,
- * since a machine is also stopped because it has no memory. Its events are refused: they would take
- * the place of those that somebody has stopped the machine for.
+ * again, an interrupt that the CPU sends to itself wakes a thread that makes it: it comes when
+ * whoever was stopped lets interrupts in, and so holds no lock. The thread is there from the boot
+ * on, since a machine is also stopped because it has no memory. Its events are refused: they would
+ * take the place of those that somebody has stopped the machine for.
  *
  * Locking: `pending` is a ring. The debugger fills it while the machine is stopped; one thread
  * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
- * until the thread counts it as taken. If one is queued when the thread has looked and does not
- * sleep yet, a later tick wakes it.
+ * until the thread counts it as taken. Before it sleeps, the thread looks under the lock of its
+ * sleep queue.
  */
+#include "arch/pcpu.h"
+#include "arch/smp.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
@@ -59,23 +62,39 @@ kdb_make_settings(void)
 	}
 }
 
+static bool
+kdb_is_none_pending(void *arg)
+{
+	return !kdb_is_pending();
+}
+
 static void
 kdb_settings_thread(void *arg)
 {
 	for (;;) {
 		kdb_make_settings();
-		sleep_on(pending, NULL, "kdbset", 0, DEADLINE_NEVER);
+		sleepq_wait(&(struct sleep_request){.chan = pending,
+						    .still = kdb_is_none_pending,
+						    .wmesg = "kdbset",
+						    .deadline_ns = DEADLINE_NEVER});
 	}
 }
 
 static void
-kdb_settings_tick(void)
+kdb_settings_wake(void)
 {
 	if (kdb_is_pending())
 		wakeup(pending);
 }
 
-HOOK(clock_tick, kdb_settings_tick);
+HOOK(resched, kdb_settings_wake);
+
+void
+kdb_settings_go_on(void)
+{
+	if (kdb_is_pending())
+		arch_ipi_send(arch_cpu(), IPI_RESCHED);
+}
 
 static void
 kdb_settings_init(void)

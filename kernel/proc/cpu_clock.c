@@ -73,6 +73,17 @@ cpu_clock_own(uint32_t clock, struct cpu_alarm *a)
 	return l != NULL;
 }
 
+uint32_t
+cpu_clock_to_read(uint32_t clock)
+{
+	uint32_t number;
+	bool thread;
+
+	return cpu_clock_decode(clock, &thread, &number) && !thread && number == curthread()->tid
+		   ? CLOCK_PROCESS_CPUTIME_ID
+		   : clock;
+}
+
 bool
 cpu_clock_read(uint32_t clock, uint64_t *ns)
 {

@@ -35,6 +35,9 @@ struct itimer_left;
 /* Is that the number of a clock of the current process, or one of its threads, as timers can have?
  * Then *a gets the process and the thread. May take proc_lock. */
 bool cpu_clock_own(uint32_t clock, struct cpu_alarm *a);
+/* As in Linux, who only reads the time may name the process's clock by the number of the thread
+ * that calls. Else it is the clock itself. */
+uint32_t cpu_clock_to_read(uint32_t clock);
 /* The time of a CPU clock, of any process or an own thread. False: there is none of that number.
  * Takes proc_lock. */
 bool cpu_clock_read(uint32_t clock, uint64_t *ns);

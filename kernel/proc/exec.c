@@ -251,6 +251,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	proc_timers_end(p);
 	filetable_close_on_exec(p->files);
 	spin_lock(&proc_lock);
+	proc_signals_drop_timers(p);
 	proc_rename(curlwp(), slash != NULL ? slash + 1 : name);
 	spin_unlock(&proc_lock);
 }

@@ -207,6 +207,11 @@ void sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct s
 /* Forgets signals of the set, of p, that are pending there. proc_lock held. */
 void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 /*
+ * The same of those that the timers of p, the current process, have sent: it has one thread, and no
+ * timer any more.
+ */
+void proc_signals_drop_timers(struct proc *p);
+/*
  * Takes a signal of the set that is pending for the current thread or its process. Returns its
  * number, or 0. proc_lock held.
  */

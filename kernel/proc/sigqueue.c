@@ -75,6 +75,25 @@ sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigque
 		to->next = to;
 }
 
+/* Takes the one after `before` out of the ring whose last one is *at. */
+static struct sigqueue *
+sigqueue_unlink(struct sigqueue **at, struct sigqueue *before)
+{
+	struct sigqueue *q = before->next;
+
+	if (q == before) {
+		*at = q->other;
+	} else {
+		before->next = q->next;
+		if (*at == q) {
+			before->other = q->other;
+			*at = before;
+		}
+	}
+	q->queued = false;
+	return q;
+}
+
 bool
 sigqueue_take(struct sigpending *from, int sig, struct siginfo *info)
 {
@@ -87,11 +106,7 @@ sigqueue_take(struct sigpending *from, int sig, struct siginfo *info)
 		from->set &= ~BIT(sig);
 	if (q == NULL)
 		return false;
-	if (q == last)
-		*at = last->other;
-	else
-		last->next = q->next;
-	q->queued = false;
+	sigqueue_unlink(at, last);
 	if (!kept)
 		sigqueue_free(q);
 	return kept;
@@ -107,6 +122,40 @@ sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set)
 
 		proc_timers_take(p, &info, kept, true);
 	}
+}
+
+/* Those that timers have sent, which are no more. */
+static void
+sigpending_drop_timers(struct sigpending *from)
+{
+	struct sigqueue **at = &from->queue, *before, *q;
+	bool more;
+
+	while (*at != NULL) {
+		int sig = (*at)->info.si_signo;
+
+		before = *at;
+		do {
+			q = before->next;
+			more = q != *at;
+			if (q->info.si_code == SI_TIMER)
+				sigqueue_free(sigqueue_unlink(at, before));
+			else
+				before = q;
+		} while (more);
+		if (*at == NULL || (*at)->info.si_signo != sig)
+			from->set &= ~BIT(sig);
+		else
+			at = &(*at)->other;
+	}
+}
+
+void
+proc_signals_drop_timers(struct proc *p)
+{
+	sigpending_drop_timers(&p->pending);
+	sigpending_drop_timers(&curlwp()->pending);
+	proc_signals_update(p);
 }
 
 void

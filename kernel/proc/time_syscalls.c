@@ -105,7 +105,7 @@ sys_clock_gettime(const uint64_t a[6])
 	uint64_t now;
 	struct timespec ts;
 
-	if (!read_clock((uint32_t)a[0], &now))
+	if (!read_clock(cpu_clock_to_read((uint32_t)a[0]), &now))
 		return -EINVAL;
 	ts = to_timespec(now);
 	return copy_out(a[1], &ts, sizeof(ts));

@@ -75,13 +75,17 @@ kmap_areas(void)
 KTEST(kmap_phys_without_memory_leaves_nothing)
 {
 	enum { BLOCKS = 8 };
-	size_t used = heap_bytes_used();
+	size_t used = heap_bytes_used(), size;
 	unsigned areas = kmap_areas();
 	void *chain = NULL, *p, *blocks[BLOCKS];
 
-	/* There is memory for the area's descriptor, but none for the page tables. */
+	p = kmap_alloc(PAGE_SIZE);
+	KT_ASSERT(p != NULL);
+	size = heap_bytes_used() - used; /* of an area's descriptor */
+	kmap_free(p);
+	/* There is memory for the descriptor, but none for the page tables. */
 	for (unsigned i = 0; i < BLOCKS; i++) {
-		blocks[i] = kmalloc(136);
+		blocks[i] = kmalloc(size);
 		KT_ASSERT(blocks[i] != NULL);
 	}
 	while ((p = page_alloc(0, PAGE_OTHER)) != NULL) {

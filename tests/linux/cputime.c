@@ -344,14 +344,12 @@ ends_while_they_run(void *arg)
 	return 0;
 }
 
-#define SPAN_NS (100 * MS)
-
-/* A child sleeps for SPAN_NS of its CPU clock, and is stopped meanwhile. 0: SIGCONT continues the
+/* A child sleeps for span_ns of its CPU clock, and is stopped meanwhile. 0: SIGCONT continues the
  * sleep; 1: it begins again, as far as one can see. */
 static int
-stopped_sleep_begins_again(long *shared)
+stopped_sleep_begins_again(long *shared, long span_ns)
 {
-	struct timespec span = {0, SPAN_NS}, nap = {0, MS};
+	struct timespec span = {span_ns / 1000000000, span_ns % 1000000000}, nap = {0, MS};
 	clockid_t clock;
 	pthread_t thread;
 	long stopped;
@@ -369,7 +367,7 @@ stopped_sleep_begins_again(long *shared)
 	}
 	if (clock_getcpuclockid(pid, &clock) != 0)
 		return 2;
-	while (now_ns(clock) < SPAN_NS / 2)
+	while (now_ns(clock) < span_ns / 2)
 		nanosleep(&nap, NULL);
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid)
@@ -379,13 +377,13 @@ stopped_sleep_begins_again(long *shared)
 		kill(pid, SIGCONT);
 		waitpid(pid, &status, 0);
 	}
-	if (status != 0 || shared[1] < shared[0] + SPAN_NS)
+	if (status != 0 || shared[1] < shared[0] + span_ns)
 		return 2;
-	return stopped >= shared[0] + SPAN_NS || shared[1] >= stopped + SPAN_NS;
+	return stopped >= shared[0] + span_ns || shared[1] >= stopped + span_ns;
 }
 
-/* On a machine that stands still meanwhile, a sleep that continues is as long as one that begins
- * again. One that begins again is never shorter. */
+/* On a machine that stands still for half the span, a sleep that continues is as long as one that
+ * begins again: so it is asked with ever longer ones. One that begins again is never shorter. */
 static int
 a_stop_continues(void *arg)
 {
@@ -393,8 +391,34 @@ a_stop_continues(void *arg)
 	int r = 1;
 
 	for (int i = 0; i < 20 && r == 1; i++)
-		r = stopped_sleep_begins_again(shared);
+		r = stopped_sleep_begins_again(shared, (100 * MS) << i / 3);
 	return r;
+}
+
+/* The process's clock, named by the thread's own number: who reads it may, nobody else. */
+static void *
+names_it_by_thread(void *arg)
+{
+	clockid_t clock = (clockid_t)(~(unsigned)syscall(SYS_gettid) << 3 | 2);
+	struct timespec nap = {0, MS}, t;
+	struct sigevent e = {.sigev_notify = SIGEV_NONE};
+	long process = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	timer_t timer;
+
+	*(bool *)arg = now_ns(clock) >= process && FAILS(clock_getres(clock, &t), EINVAL) &&
+		       FAILS(timer_create(clock, &e, &timer), EINVAL) &&
+		       clock_nanosleep(clock, 0, &nap, NULL) == EINVAL;
+	return NULL;
+}
+
+static int
+clock_by_thread(void *arg)
+{
+	bool good = false;
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, names_it_by_thread, &good) != 0 ||
+	       pthread_join(thread, NULL) != 0 || !good;
 }
 
 static int
@@ -444,5 +468,6 @@ test_cputime(void)
 		   in_child(ends_while_they_run, &(int){2}) == 0,
 	       "a process that ends while they run");
 	result(in_child(a_stop_continues, NULL) == 0, "and after a stop");
+	result(in_child(clock_by_thread, NULL) == 0, "a process's clock by a thread's number");
 	result(in_child(clocks_of_others, NULL) == 0, "CPU clocks of other processes");
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -119,6 +120,55 @@ waits_end(void)
 	close(ends[0]);
 	FD_SET(60, &set);
 	return good && select(61, &set, NULL, NULL, NULL) == -1 && errno == EBADF;
+}
+
+/* How often it slept, if a signal ended its wait. */
+static int
+waits_for_no_file(void)
+{
+	struct rusage before, after;
+	int r;
+
+	signal(SIGUSR1, count_alarm);
+	getrusage(RUSAGE_SELF, &before);
+	r = poll(NULL, 0, -1);
+	getrusage(RUSAGE_SELF, &after);
+	return r == -1 && errno == EINTR ? (int)(after.ru_nvcsw - before.ru_nvcsw) : 99;
+}
+
+/* While others wait for a file that changes 30 times. */
+static bool
+sleeps_once(void)
+{
+	struct pollfd fd = {.events = POLLIN};
+	int to[2], back[2], status = -1;
+	pid_t pid, other;
+	char c = 0;
+
+	if (pipe(to) != 0 || pipe(back) != 0)
+		return false;
+	fd.fd = to[0];
+	other = fork();
+	if (other == 0)
+		while (poll(&fd, 1, -1) != 1 || read(to[0], &c, 1) != 1 ||
+		       write(back[1], &c, 1) == 1)
+			continue;
+	pid = fork();
+	if (pid == 0)
+		_exit(waits_for_no_file());
+	await_sleep(pid, 0);
+	for (unsigned i = 0; i < 30; i++)
+		if (write(to[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			break;
+	kill(pid, SIGUSR1);
+	waitpid(pid, &status, 0);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		close(to[i]);
+		close(back[i]);
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) < 10;
 }
 
 /* An error is readable; an end is nothing exceptional, and ends no wait for that. */
@@ -484,6 +534,7 @@ test_files(void)
 {
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
+	result(sleeps_once(), "a wait for no file is woken by no change of one");
 	result(select_knows_errors(), "select: an error is readable, an end not exceptional");
 	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(both_times_change(),

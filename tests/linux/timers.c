@@ -146,6 +146,68 @@ timers_are_not_inherited(void *arg)
 	return FAILS(syscall(SYS_timer_gettime, *(int *)arg, &left), EINVAL) ? 0 : 1;
 }
 
+static bool
+timer_is_set(int id)
+{
+	struct itimerspec left;
+
+	return syscall(SYS_timer_gettime, id, &left) == 0 &&
+	       (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
+}
+
+/* What is pending when a program is executed: of each number what a process has sent, and between
+ * that what a timer has sent. */
+static const int kept_signals[] = {SIGUSR1, 40}, lost_signals[] = {SIGUSR2, 41, 40};
+
+static bool
+make_pending(void)
+{
+	const struct itimerspec soon = {{0, 0}, {0, 1}};
+	struct timespec nap = {0, MS};
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL};
+	sigset_t set;
+	int id;
+
+	sigemptyset(&set);
+	for (unsigned i = 0; i < 2; i++)
+		sigaddset(&set, kept_signals[i]);
+	for (unsigned i = 0; i < 3; i++)
+		sigaddset(&set, lost_signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigqueue(getpid(), 40, (union sigval){.sival_int = 1});
+	kill(getpid(), SIGUSR1);
+	for (unsigned i = 0; i < 3; i++) {
+		e.sigev_signo = lost_signals[i];
+		if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &soon, NULL) != 0)
+			return false;
+	}
+	do {
+		nanosleep(&nap, NULL);
+		sigpending(&set);
+	} while (!sigismember(&set, SIGUSR2) || !sigismember(&set, 41) || timer_is_set(id));
+	return sigqueue(getpid(), 40, (union sigval){.sival_int = 2}) == 0;
+}
+
+/* Those of processes, in their order. */
+static bool
+pending_are_kept(void)
+{
+	const struct timespec now = {0, 0};
+	siginfo_t info[2];
+	sigset_t set;
+
+	sigpending(&set);
+	if (!sigismember(&set, SIGUSR1) || sigismember(&set, SIGUSR2) || sigismember(&set, 41))
+		return false;
+	sigemptyset(&set);
+	sigaddset(&set, 40);
+	for (unsigned i = 0; i < 2; i++)
+		if (sigtimedwait(&set, &info[i], &now) != 40 ||
+		    info[i].si_value.sival_int != (int)i + 1)
+			return false;
+	return FAILS(sigtimedwait(&set, info, &now), EAGAIN);
+}
+
 int
 timers_as_executed(void)
 {
@@ -154,7 +216,7 @@ timers_as_executed(void)
 	for (int id = 0; id < 100; id++)
 		if (!FAILS(syscall(SYS_timer_gettime, id, &left), EINVAL))
 			return 3;
-	return 0;
+	return pending_are_kept() ? 0 : 4;
 }
 
 /* A timer that kills its process: not its child, nor the program that it executes. */
@@ -168,7 +230,7 @@ timers_belong(void *executes)
 	if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &far, NULL) != 0 ||
 	    in_child(timers_are_not_inherited, &id) != 0)
 		return 1;
-	if (executes != NULL)
+	if (executes != NULL && make_pending())
 		execl(linux_test_path(), linux_test_path(), "timers-executed", NULL);
 	settime(id, 0, &soon, NULL);
 	for (;;)

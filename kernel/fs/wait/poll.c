@@ -1,8 +1,9 @@
 /*
  * poll.c - poll, ppoll, select and pselect6.
  *
- * All who wait, here and in epoll.c, sleep on one channel, and look again at their files whenever
- * one changes. There is no list of who waits for what: a machine of this size has few such waits.
+ * All who wait for files, here and in epoll.c, sleep on one channel, and look again at their files
+ * whenever one changes. There is no list of who waits for what: a machine of this size has few such
+ * waits.
  *
  * Locking: none. A driver changes its file and then reads `pollers`. Whoever waits, or has a set
  * that may want each event once, counts itself in `pollers` and then looks at the file. So one of
@@ -132,12 +133,24 @@ ready_count(void *arg)
 	return count;
 }
 
+/* Waits for no file: only a signal ends that, or the time. */
+static int64_t
+wait_for_none(uint64_t deadline)
+{
+	struct sleep_request r = {.wmesg = "poll", .flags = SLEEP_INTR, .deadline_ns = deadline};
+
+	r.chan = &r; /* its own: no change of a file wakes it */
+	return deadline > clock_ns() && sleepq_wait(&r) == -EINTR ? -EINTR : 0;
+}
+
 /* As poll_wait(), of n files. */
 static int64_t
 wait_ready(int64_t (*look)(void *arg), void *arg, unsigned n, uint64_t deadline)
 {
-	int64_t r = poll_wait(look, arg, deadline);
+	int64_t r = n > 0 ? poll_wait(look, arg, deadline) : look(arg);
 
+	if (n == 0)
+		r = wait_for_none(deadline);
 	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);
 	return r;
 }
