@@ -222,7 +222,8 @@ reading_makes_no_calls(const char *instance, const char *tracer)
 	unsigned seen = 0;
 	ssize_t n = 0;
 	bool good = chdir(instance) == 0 && sprintf(me, "%d", getpid()) > 0 &&
-		    put("set_ftrace_pid", me) && put("current_tracer", tracer);
+		    put("set_ftrace_pid", me) && put("set_ftrace_filter", "*_read") &&
+		    put("current_tracer", tracer);
 
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
 	for (unsigned i = 0; i < 20 && good; i++) {
@@ -234,7 +235,8 @@ reading_makes_no_calls(const char *instance, const char *tracer)
 	good = close(lines) == 0 && good; /* and then it is traced again */
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
 	good = good && read(lines, found, SIZE) > 0;
-	good &= put("current_tracer", "nop") && put("set_ftrace_pid", " ");
+	good &= put("current_tracer", "nop") && put("set_ftrace_pid", " ") &&
+		put("set_ftrace_filter", " ");
 	return close(lines) == 0 && fchdir(here) == 0 && close(here) == 0 && good;
 }
 

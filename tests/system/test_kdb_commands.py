@@ -292,7 +292,7 @@ def nonsense():
              "show thread", "search", "mark", "break", "delete", "watch", "write/b", "help", "sysctl", "ps", "lines",
              "0", "-1", "0xffff800000000000", "0xffffffffffffffff", "$sp", "$fp", "*$sp", "(((", "/", "//", "/a*/", "-c", "-n", "-t",
              "-m", "5", "kern.proc", "debug.", "zork", "\"", "\x7f", "\x10", "\x15", "=", "%s%n", "%", "~", "proc_lock", "kernel_main"]
-    with guest("--mask", "SCHED,PROC", smp=2) as c:
+    with guest("--mask", "SCHED,PROC", "--set", "debug.ktr.entries=128", smp=2) as c:
         shell(c, "load fork -n 20")
         before = stopped(c, "show ktr/va", "show ktr stats")
         for n in range(300):
