@@ -48,7 +48,7 @@ struct ktr_firing {
 	const void *data;       /* has_data: the text */
 	uint32_t len;           /* has_data: its bytes */
 	uint32_t owner;         /* whose hook is called */
-	uint64_t ticks;         /* owners not 0: of the event that the log has of it; 0: none */
+	uint64_t ticks;         /* owners not 0: when the log's event was recorded; 0: none was */
 	struct ktr_where where; /* frame NULL: what ktr_firing_where() says */
 };
 

@@ -38,10 +38,10 @@ struct ktrace_file {
 	struct list all;        /* [l] in ktrace_files */
 	const struct vnode *vn; /* [c] a file's own, while `ios` is not 0 */
 	struct uidinfo *ui;     /* [c] to whom the memory of the thread is counted */
-	unsigned ios;           /* [l] struct ktrace_io of this file, and */
-	unsigned waiters;       /* [l] how many wait: the thread ends when this and `ios` are 0 */
+	unsigned ios;           /* [l] how many struct ktrace_io are of this file */
+	unsigned waiters;       /* [l] how many wait; the thread ends when this and `ios` are 0 */
 	struct list members;    /* [l] struct ktrace whose `io` is one of this file */
-	struct leftist *first;  /* [l] the one of them whose next record is the oldest */
+	struct leftist *first;  /* [l] the member whose next record is the oldest */
 	struct cond asked;      /* there is something to do */
 	struct cond done;       /* a pass is done */
 	uint64_t passes_asked, passes_done; /* [l] */

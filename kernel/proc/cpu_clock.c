@@ -141,7 +141,7 @@ cpu_alarm_start(struct cpu_alarm *a)
 {
 	if (a->tid != 0) {
 		list_append(&a->proc->thread_alarms, &a->link);
-	} else { /* 2^63 ns, which the heap needs, nobody lives to see */
+	} else { /* the heap ends at 2^63 ns, which nobody lives to see */
 		a->in_heap = true;
 		a->heap.at = a->deadline_ns < INT64_MAX ? a->deadline_ns : INT64_MAX;
 		leftist_insert(&a->proc->cpu_alarms, &a->heap);

@@ -19,7 +19,7 @@
 
 #define DEV_ZERO 0x105 /* the number of /dev/zero, 1:5 */
 
-/* What mmap() knows, with what has no effect, but for MAP_SYNC. */
+/* Flags that mmap() takes, also those without an effect, but for MAP_SYNC. */
 #define MAP_KNOWN                                                                                  \
 	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | MAP_GROWSDOWN | MAP_DENYWRITE | \
 	 0x1000 /* EXECUTABLE */ | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |                     \

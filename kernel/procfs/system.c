@@ -207,7 +207,7 @@ meminfo_show(const struct procfs_node *n, struct sbuf *out)
 
 /* ---- the kernel ---- */
 
-/* As in Linux: release and version go into it, who built the kernel, and by what, are in it. */
+/* As Linux's: a format for release and version, with a text who built the kernel, and how. */
 extern const char linux_proc_banner[];
 const char linux_proc_banner[] = "%s version %s (kestrel@qemu) (gcc " __VERSION__ ") %s\n";
 

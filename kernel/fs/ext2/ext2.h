@@ -99,7 +99,7 @@ struct ext2_inode {
 	uint16_t mode, links;
 	uint32_t uid, gid, atime, ctime, mtime, dtime;
 	uint64_t size;
-	uint32_t sectors; /* of 512 bytes, those of indirect blocks, too */
+	uint32_t sectors; /* of 512 bytes; indirect blocks count, too */
 	uint32_t flags, block[EXT2_NBLOCKS], generation, file_acl;
 	uint32_t goal; /* where the file's next block should be; 0: anywhere */
 	uint32_t rdev;

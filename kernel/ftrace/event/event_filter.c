@@ -339,7 +339,7 @@ event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint
 
 	e = event_filter_find(i, site);
 	if (result != 0 && more < 0 && e != NULL)
-		e->users += (unsigned)more; /* the program keeps a gate that nobody switches */
+		e->users += (unsigned)more; /* the old program stays, with a gate for nobody */
 	if (result == 0 && more > 0)
 		event_note_on(i, site);
 	if (result == 0 && gate != NULL)

@@ -56,7 +56,7 @@ hist_take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct 
 		program_emit(e->p, DIF_OR, d, 0, from, 0);
 }
 
-/* Reads a variable, or a field of another event, which is one, too. False: the atom is neither. */
+/* Reads a variable, or another event's field, as a variable. False: the atom is neither. */
 static bool
 hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
 	       bool once)

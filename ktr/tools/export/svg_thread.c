@@ -48,7 +48,7 @@ thread_compare(const void *a, const void *b)
 	return (l->came > r->came) - (l->came < r->came);
 }
 
-/* Lists all threads but the idle ones, in that order. NULL: no memory. */
+/* Lists all threads but the idle ones, by thread_compare(). NULL: no memory. */
 static struct svg_thread **
 threads_sorted(struct svg *x, size_t *count)
 {

@@ -320,7 +320,7 @@ put_file(struct tracedat *x)
 	return good && ferror(f) == 0;
 }
 
-/* Makes a page, by a record that tells it, for what was lost after the last event of a CPU. */
+/* Events were lost after a CPU's last one: a record, which has a page, says how many. */
 static bool
 put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {

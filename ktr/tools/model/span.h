@@ -19,7 +19,7 @@ struct span {
 	const struct activity_thread *thread; /* as it is now */
 	enum activity_state state;
 	const char *why, *call;       /* as in struct activity_thread */
-	const char *const *functions; /* names of those that it is in, outermost first */
+	const char *const *functions; /* names of the thread's functions, outermost first */
 	unsigned depth;               /* how many */
 	const char *name;             /* "" when it has none; valid during the call */
 	uint32_t cpu;                 /* where it ran last */

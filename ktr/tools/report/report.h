@@ -59,7 +59,7 @@ enum report_kind {
 			* event's index */
 	SAMPLE_FUNCTION, /* of the kernel, `text`; value is the time less that of traced calls */
 	SAMPLE_TIMED,    /* a moment: a timer interrupt found `text` running */
-	SAMPLE_TIMED_AT, /* as TIMED, if the kernel was running: in line `more` */
+	SAMPLE_TIMED_AT, /* as TIMED, but the kernel was running, in line `more` */
 	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
 	SAMPLE_HELD,     /* `who` had lock `text`, taken at pc, while `value` others waited */
 	SAMPLE_TAKEN,    /* a moment: as HELD, from here on; or one more waits */
