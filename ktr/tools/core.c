@@ -228,9 +228,10 @@ build_id(Elf *elf, char text[CORE_BUILD_ID])
 	size_t name, desc;
 	text[0] = '\0';
 	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE)
+			continue;
 		Elf_Data *data = elf_getdata(scn, NULL);
-		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE || data == NULL ||
-		    gelf_getnote(data, 0, &note, &name, &desc) == 0 ||
+		if (data == NULL || gelf_getnote(data, 0, &note, &name, &desc) == 0 ||
 		    note.n_type != NT_GNU_BUILD_ID || note.n_descsz > ID_MAX)
 			continue;
 		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
@@ -260,11 +261,11 @@ rodata_same(struct core *c, Elf *elf)
 	char found[4096];
 	bool any = false;
 	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		Elf_Data *data = elf_getdata(scn, NULL);
-		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_PROGBITS || data == NULL ||
+		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_PROGBITS ||
 		    (sh.sh_flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR)) != SHF_ALLOC)
 			continue;
-		for (size_t at = 0, part; at < data->d_size; at += part) {
+		Elf_Data *data = elf_getdata(scn, NULL);
+		for (size_t at = 0, part; data != NULL && at < data->d_size; at += part) {
 			part =
 			    data->d_size - at < sizeof(found) ? data->d_size - at : sizeof(found);
 			if (!read_kernel(c, sh.sh_addr + at, found, part) ||

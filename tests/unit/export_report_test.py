@@ -229,6 +229,14 @@ def rows_say_whom_they_are_about(tmp):
     equal(worst, [(500, "bob", "ann", "ann", 0, 10), (300, "bob", "ann", "ann", 0, 4)], "the wakeups that took longest")
 
 
+def a_kernel_of_another_build_is_not_read(tmp):
+    """Its build id is in a note; what a kernel has for debuggers is 9 MB."""
+    kernel = x.ROOT / "build/x86_64/kestrel"
+    expect(not kernel.exists() or kernel.stat().st_size > 4 << 20, "the kernel is small")
+    said = x.run("sh", "-c", '"$0" report -i "$1" > /dev/null; cat /proc/$$/io', x.KTRDUMP, x.gen(tmp, "mix 4000"))[1]
+    expect(int(re.search(r"^rchar: (\d+)", said)[1]) < 1 << 20, f"what was read: {said}")
+
+
 def threads_that_come_and_go_take_bounded_memory(tmp):
     path = x.gen(tmp, "forks 20000")
     rows = report(path, "cpu,thread")
@@ -318,6 +326,6 @@ def lttngs_analyses_agree(tmp):
 if __name__ == "__main__":
     x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread,
             a_request_of_a_thread_that_has_gone_is_still_its_own, a_wait_lasts_until_the_trace_ends,
-            rows_say_whom_they_are_about, threads_that_come_and_go_take_bounded_memory,
+            rows_say_whom_they_are_about, threads_that_come_and_go_take_bounded_memory, a_kernel_of_another_build_is_not_read,
             text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
             lttngs_analyses_agree])
