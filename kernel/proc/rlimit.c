@@ -22,7 +22,8 @@
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
-#define NOFILE_CUR 1024 /* as Linux; select() knows no more */
+#define NOFILE_CUR 1024       /* as Linux; select() knows no more */
+#define MEMLOCK    (8u << 20) /* as Linux */
 
 void
 rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
@@ -34,6 +35,7 @@ rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 	limits[RLIMIT_SIGPENDING].rlim_cur = page_count_total() / 64; /* as Linux */
 	limits[RLIMIT_SIGPENDING].rlim_max = page_count_total() / 64;
+	limits[RLIMIT_MEMLOCK] = (struct rlimit){MEMLOCK, MEMLOCK};
 	limits[RLIMIT_CORE] = (struct rlimit){0, RLIM_INFINITY};
 }
 

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -269,6 +270,16 @@ tells_auxv(void)
 	return good;
 }
 
+/* Of the first process, from which all have it; elsewhere somebody may have changed it. */
+static bool
+limits_locks_at_first(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_MEMLOCK, &r) == 0 &&
+	       (!is_kestrel() || (r.rlim_cur == 8 << 20 && r.rlim_max == 8 << 20));
+}
+
 static int
 follows_no_links(void *arg)
 {
@@ -304,6 +315,7 @@ test_answers(void)
 	result(tells_entropy(), "/dev/urandom tells its entropy as /proc/sys does");
 	result(sets_terminal_as_of_old(), "TCGETA and TCSETA are TCGETS and TCSETS in short");
 	result(knows_levels(), "getsockopt of a level that is not the socket's is EOPNOTSUPP");
+	result(limits_locks_at_first(), "without CAP_IPC_LOCK, 8 MiB may be locked");
 	result(tells_auxv(), "/proc/PID/auxv is what the program was told");
 	result(tells_no_sender(), "recvfrom of a connection tells no address");
 	result(in_child(tells_own_priority, NULL) == 1,
