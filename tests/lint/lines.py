@@ -63,7 +63,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 86146,
+    "tests": 86155,
     "userland/bin": 750,
     "userland/bin/dtrace": 3064,
     "userland/bin/dtrace/check": 3401,
@@ -77,7 +77,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2318  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2319  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
