@@ -16,7 +16,7 @@ import sys
 FILE_LINES = 600
 SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def", ".js")
 BUDGETS = {
-    "": 925,
+    "": 930,
     "arch": 750,
     "arch/aarch64": 3362,
     "arch/aarch64/md": 650,
@@ -69,7 +69,7 @@ BUDGETS = {
     "tests": 86817,
     "userland/bin": 750,
     "userland/bin/dtrace": 3064,
-    "userland/bin/dtrace/check": 3399,
+    "userland/bin/dtrace/check": 3401,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
     "userland/bin/dtrace/run": 3204,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2317  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2319  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -18,7 +18,7 @@ AT_LEAST = 30  # so many cases need no kernel
 
 
 def found(command):
-    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "TZ": "UTC0"}
     env = {**env, "BASH_FUNC_dtrace%%": f'() {{ timeout {DEADLINE_S} "{HOSTED}" "$@"; }}'}
     done = subprocess.run(["bash", "-c", f"{{ {command}; }} 2>&1"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     return done.stdout.decode("utf-8", "replace")

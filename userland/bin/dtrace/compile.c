@@ -83,8 +83,8 @@ library_compile(struct library *l)
 		return;
 	l->state = BEGUN;
 	for (const char *line = l->text; *line != '\0'; at.line++) {
-		if (sscanf(line, "#pragma D depends_on %63[a-z] %255[^ \t\r\n]", class, name) ==
-		    2) {
+		if (*line == '#' && sscanf(line, "#pragma D depends_on %63[a-z] %255[^ \t\r\n]",
+					   class, name) == 2) {
 			struct library *of =
 			    strcmp(class, "library") == 0 ? find_library(name, at) : NULL;
 

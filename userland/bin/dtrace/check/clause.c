@@ -285,7 +285,9 @@ check_is_known(const struct node *n)
 
 	if (n == NULL)
 		return true;
-	if (n->kind == N_NAME && ((v = ident_find(n->scope, n->text)) == NULL || v->type == NULL))
+	v = n->kind == N_NAME ? ident_find(n->scope, n->text) : NULL;
+	if (n->kind == N_NAME && strcmp(n->text, "args") != 0 &&
+	    (v == NULL || (v->type == NULL && !v->builtin && !v->is_array)))
 		return false;
 	return check_is_known(n->left) && check_is_known(n->right) && check_is_known(n->third);
 }

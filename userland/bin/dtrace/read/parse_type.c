@@ -239,8 +239,8 @@ basic_type(struct place at, const unsigned n[WORDS])
 
 	bool sized = n[SHORT] > 0 || n[LONG] > 0, is_char = n[CHAR] > 0;
 
-	if (n[LONG] > 2 || (n[SIGNED] > 0 && n[UNSIGNED] > 0) || (n[SHORT] > 0 && n[LONG] > 0) ||
-	    (is_char && (sized || n[INT] > 0)))
+	if (n[LONG] > 2 || n[SHORT] > 1 || n[SIGNED] + n[UNSIGNED] > 1 || n[INT] > 1 ||
+	    n[CHAR] > 1 || (n[SHORT] > 0 && n[LONG] > 0) || (is_char && (sized || n[INT] > 0)))
 		dt_error(at,
 			 is_char && sized              ? "D_DECL_CHARATTR"
 			 : n[SHORT] > 0 && n[LONG] > 0 ? "D_UNKNOWN"

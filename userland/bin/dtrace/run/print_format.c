@@ -5,6 +5,7 @@
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/check/check.h"
@@ -44,27 +45,12 @@ put_text(const struct conversion *c, int most, const char *text)
 static void
 put_time(const struct conversion *c, uint64_t ns)
 {
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec",
-			  days[] = "ThuFriSatSunMonTueWed";
+	time_t seconds = (time_t)(ns / 1000000000);
 	char text[64];
-	uint64_t seconds = ns / 1000000000, day = seconds / 86400, second = seconds % 86400;
-	/* Years from March 1st of year 0, in eras of 400 years. */
-	uint64_t z = day + 719468, era = z / 146097, doe = z % 146097;
-	uint64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365,
-		 doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	uint64_t m = (5 * doy + 2) / 153, date = doy - (153 * m + 2) / 5 + 1,
-		 month = m < 10 ? m + 2 : m - 10;
-	uint64_t year = yoe + era * 400 + (month <= 1);
 
-	if (c->letter == 'Y')
-		snprintf(text, sizeof(text), "%lu %.3s %2lu %02lu:%02lu:%02lu", (unsigned long)year,
-			 months + 3 * month, (unsigned long)date, (unsigned long)(second / 3600),
-			 (unsigned long)(second / 60 % 60), (unsigned long)(second % 60));
-	else
-		snprintf(text, sizeof(text), "%.3s, %02lu %.3s %lu %02lu:%02lu:%02lu UTC",
-			 days + 3 * (day % 7), (unsigned long)date, months + 3 * month,
-			 (unsigned long)year, (unsigned long)(second / 3600),
-			 (unsigned long)(second / 60 % 60), (unsigned long)(second % 60));
+	strftime(text, sizeof(text),
+		 c->letter == 'Y' ? "%Y %b %e %H:%M:%S" : "%a, %d %b %Y %H:%M:%S %Z",
+		 localtime(&seconds));
 	put_text(c, -1, text);
 }
 

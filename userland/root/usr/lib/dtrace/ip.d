@@ -13,6 +13,18 @@ typedef struct in6_addr {
 	};
 } in6_addr_t;
 
+/* What programs give to connect() and its kin, beside struct sockaddr_in and sockaddr_un. */
+struct sockaddr {
+	uint16_t sa_family;
+	char sa_data[14];
+};
+struct sockaddr_in6 {
+	uint16_t sin6_family, sin6_port;
+	uint32_t sin6_flowinfo;
+	in6_addr_t sin6_addr;
+	uint32_t sin6_scope_id;
+};
+
 inline int AF_INET = 2;
 inline int AF_INET6 = 10;
 inline string inet_ntop[int family, void *address] =
