@@ -217,6 +217,9 @@ sched_inherit(struct thread *to)
 	struct runq *rq = lock_queue_of(self);
 	struct sched_params p = self->sched;
 
+	/* Else who goes on as its own child, again and again, would never have used any time. */
+	if (rq->cur == self)
+		runq_charge(rq, clock_ns());
 	to->cpus = self->cpus;
 	to->groups = self->groups;
 	to->fair.time = self->fair.time;

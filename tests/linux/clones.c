@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -297,9 +299,45 @@ memory_is_shared(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9 && word == 77;
 }
 
+/* Goes on as its own child, until that was often enough. */
+static void
+hop(atomic_int *left)
+{
+	while (--*left > 0)
+		if (fork() > 0)
+			break;
+	_exit(0);
+}
+
+/* For longer than a slice, on one CPU, beside four that do; all of one user. */
+static int
+computes_beside_hoppers(void *arg)
+{
+	atomic_int *left =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct timespec used;
+	cpu_set_t one;
+
+	(void)arg;
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	signal(SIGCHLD, SIG_IGN);
+	*left = 10000;
+	for (unsigned i = 0; i < 4; i++)
+		if (fork() == 0)
+			hop(left);
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	while (used.tv_sec == 0 && used.tv_nsec < 60000000);
+	return atomic_exchange(left, 0) <= 0;
+}
+
 void
 test_clones(void)
 {
+	result(in_child(computes_beside_hoppers, NULL) == 0,
+	       "who goes on as its own child leaves others their share of the CPU");
 	result(ends_are_told_by_any_signal(),
 	       "clone3: a child tells its end by any signal, or by none");
 	result(in_child(executes_a_waiter, NULL) == 0,

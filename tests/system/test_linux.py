@@ -43,6 +43,13 @@ def dynamic():
     check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", guest.out.replace("\r", ""), "8 threads compute")
 
 
+@portable_test("who goes on as its own child leaves others their share of the CPU, where only instructions count")
+def hoppers():
+    guest = boot("linux_test brief clones\n", smp=1, options=[*FILE, "--icount"])
+    check(tap(guest.out) > 5, f"few tests\n{guest.out}")
+    guest.expect(0)
+
+
 @portable_test("SETALL does not write to another set that has got the number while values are copied")
 def renumbered():
     guest = boot("dtrace -wqn 'fbt::copy_in:entry/arg2 == 64000/ { chill(200000000); }' -c '/bin/linux_test sysv-renumbered'\n",
