@@ -50,9 +50,9 @@ const char *arch_insn_refuse(const uint8_t *function, size_t offset);
 size_t arch_insn_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t slot, bool irq_on,
 		      uint8_t out[ARCH_SLOT_SIZE / 2]);
 /*
- * Does what the instruction at `at` does to the interrupted context, and returns 0. In a program:
- * an access, MMU_..., to *va may fail; then that is returned, and nothing has changed. It may
- * sleep.
+ * Does what the instruction at `at` does to the interrupted context, and returns 0. If it is a
+ * program's, and its access to memory fails, returns the kind of access, MMU_..., and its address
+ * in *va; nothing has changed then. It may sleep.
  */
 unsigned arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at,
 			   struct arch_trapframe *tf, uintptr_t *va);

@@ -47,8 +47,8 @@ gap_emit(struct ktr_decoder *d, unsigned cpu, uint64_t first, uint64_t count, ui
 		d->ops.gap(d->arg, &gap);
 }
 
-/* The CPU's next event is seq. Events that are skipped so were in frames that could not be read.
- * False if seq is lower than expected, which does not happen in a sound stream. */
+/* The CPU's next event is seq. If events are missing before it, they were in frames that could not
+ * be read. False: seq is lower than expected, which does not happen in a sound stream. */
 static bool
 cpu_expect(struct ktr_decoder *d, unsigned cpu, uint64_t seq, uint64_t ticks)
 {

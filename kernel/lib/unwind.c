@@ -7,8 +7,8 @@
  * information (ksyms.h) describes the frame, at every instruction of C code. Assembly has none:
  * interrupted assembly has either no frame yet or a trap frame, which the port knows.
  *
- * How far the pair is from the function's end of the stack differs between functions on some ports.
- * The call frame information tells it, where a trap frame begins at that end.
+ * A trap frame begins where the stack ended as the trap came. On some ports the distance from there
+ * to the interrupted function's pair differs between functions; the call frame information tells it.
  */
 #include "kernel/lib/unwind.h"
 

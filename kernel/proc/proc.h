@@ -148,7 +148,7 @@ struct proc {
 	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
 	uint32_t ruid, suid;         /* [p] real and saved */
 	uint32_t fsuid, fsgid;       /* [t] for access to files; read by anyone, as uid */
-	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
+	uint32_t gid;                /* [p] its own thread reads these ids without the lock */
 	uint32_t rgid, sgid;         /* [p] */
 	unsigned ngroups;            /* [p] how many supplementary groups */
 	uint32_t groups[GROUPS_MAX]; /* [p] the supplementary groups */

@@ -18,7 +18,7 @@
 #define RULE       "---------------------------------\n"
 #define LOOK_NS    10000000u /* the thread looks so often whether it is wanted */
 
-/* What an instance's word says: the entries of no CPU, of all, of CPU N: DUMP_CPU + N. */
+/* Values of instance.dump: print the entries of no CPU, of all CPUs, or, DUMP_CPU + N, of CPU N. */
 enum { DUMP_NONE, DUMP_ALL, DUMP_CPU };
 
 static unsigned users;

@@ -71,7 +71,8 @@ struct hist_field {
 	uint64_t width; /* HIST_BUCKETS */
 };
 
-/* What an expression is; its code leaves a number, the address of a text, or is none. */
+/* What an expression is. The code of a number or a text leaves it, or its address; a constant needs
+ * no code. */
 struct hist_operand {
 	enum { HIST_NUMBER, HIST_TEXT, HIST_CONSTANT } kind;
 	uint64_t constant;

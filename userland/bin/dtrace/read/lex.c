@@ -366,8 +366,8 @@ go_back(void)
 	skip_blanks();
 }
 
-/* A format in the place of a probe's name, with its quotes. What means something between names of
- * probes is any character there. */
+/* A format in the place of a probe's name, with its quotes. Characters that separate the names of
+ * probes become `?`, which matches any character. */
 static const char *
 lex_probe_format(void)
 {
