@@ -8,7 +8,8 @@
  * interrupted assembly has either no frame yet or a trap frame, which the port knows.
  *
  * A trap frame begins where the stack ended as the trap came. On some ports the distance from there
- * to the interrupted function's pair differs between functions; the call frame information tells it.
+ * to the interrupted function's pair differs between functions; the call frame information tells
+ * it.
  */
 #include "kernel/lib/unwind.h"
 

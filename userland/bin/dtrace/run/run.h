@@ -205,7 +205,7 @@ uint32_t usymbol_program(uint32_t program);
 /* ---- the provider pid: pid.c ---- */
 
 /*
- * If a name of four fields is of the provider pid, makes the probes that it names. command: the path
- * of what $target will execute; NULL if it does so already.
+ * If a name of four fields is of the provider pid, makes the probes that it names. command: the
+ * path of what $target will execute; NULL if it does so already.
  */
 void pid_probes(struct place at, const char *full, const char *command);
