@@ -68,7 +68,7 @@ BUDGETS = {
     "qemu/gdb": 1105,
     "tests": 86935,
     "userland/bin": 750,
-    "userland/bin/dtrace": 3064,
+    "userland/bin/dtrace": 3099,
     "userland/bin/dtrace/check": 3399,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
