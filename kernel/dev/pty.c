@@ -247,27 +247,32 @@ pty_has_news(const struct pty *p)
 	return p->packet && p->tty.flushed != 0;
 }
 
-/* Takes at most n bytes, at least one. 0: no slave, or -errno. */
+/*
+ * Takes at most n bytes, at least one. *packet becomes: are they a packet? NULL: these come after
+ * others that were none. 0: no slave, or -errno.
+ */
 static int64_t
-ptmx_take(struct pty *p, bool nowait, char *buf, size_t n)
+ptmx_take(struct pty *p, bool nowait, char *buf, size_t n, bool *packet)
 {
 	size_t got = 0;
 	int error = 0;
 
 	spin_lock(&p->tty.lock);
-	while (p->head == p->tail && !pty_has_news(p) && error == 0) {
+	while (p->head == p->tail && !(packet != NULL && pty_has_news(p)) && error == 0) {
 		if (is_left(p))
 			error = -EIO;
-		else if (nowait)
+		else if (nowait || packet == NULL)
 			error = -EAGAIN;
 		else
 			error = sleep_on(p, &p->tty.lock, "ptmxin", SLEEP_INTR, DEADLINE_NEVER);
 	}
-	if (pty_has_news(p)) {
+	if (packet != NULL)
+		*packet = p->packet;
+	if (packet != NULL && pty_has_news(p)) {
 		buf[got++] = (char)p->tty.flushed;
 		p->tty.flushed = 0;
 		n = 1;
-	} else if (p->packet && error == 0) {
+	} else if (packet != NULL && *packet && error == 0) {
 		buf[got++] = 0;
 	}
 	while (got < n && p->tail != p->head)
@@ -281,14 +286,15 @@ ptmx_take(struct pty *p, bool nowait, char *buf, size_t n)
 static int64_t
 ptmx_read(struct file *f, struct uio *u)
 {
-	const struct pty *p = f->priv;
 	size_t start = u->resid;
+	bool packet = false;
 	char buf[TTY_PIECE];
 	int64_t n = 0;
 
-	while (u->resid > 0 && !(p->packet && u->resid < start)) {
-		n = ptmx_take(f->priv, (f->flags & O_NONBLOCK) || u->resid < start, buf,
-			      u->resid < sizeof(buf) ? u->resid : sizeof(buf));
+	while (u->resid > 0 && !packet) {
+		n = ptmx_take(f->priv, f->flags & O_NONBLOCK, buf,
+			      u->resid < sizeof(buf) ? u->resid : sizeof(buf),
+			      u->resid == start ? &packet : NULL);
 		if (n > 0)
 			n = uio_put(u, buf, (size_t)n);
 		if (n < 0 || (u->resid > 0 && proc_signal_pending()))
@@ -307,7 +313,7 @@ ptmx_type(const struct file *f, const char *text, size_t n, int *error)
 	for (size_t i = 0; i < n; i++) {
 		struct tty_key k;
 		uint64_t before;
-		bool echoed;
+		bool tell;
 
 		spin_lock(&t->lock);
 		while (!ldisc_room(&t->ldisc) && *error == 0)
@@ -317,11 +323,11 @@ ptmx_type(const struct file *f, const char *text, size_t n, int *error)
 		before = p->head;
 		if (*error == 0)
 			k = tty_take_key(t, text[i]);
-		echoed = p->head != before;
+		tell = p->head != before || pty_has_news(p);
 		spin_unlock(&t->lock);
 		if (*error != 0)
 			return i;
-		if (echoed)
+		if (tell)
 			tell_master(t);
 		tty_tell_key(t, &k);
 	}

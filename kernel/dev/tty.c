@@ -337,6 +337,14 @@ tty_give_old(const struct termios *set, uint64_t arg)
 	return copy_out(arg, &old, sizeof(old));
 }
 
+/* t->lock held. */
+static void
+tty_flush_input(struct tty *t)
+{
+	ldisc_flush(&t->ldisc);
+	t->flushed |= TIOCPKT_FLUSHREAD;
+}
+
 /* set: the settings until now. */
 static int64_t
 tty_set(struct tty *t, unsigned request, struct termios set, uint64_t arg)
@@ -349,7 +357,7 @@ tty_set(struct tty *t, unsigned request, struct termios set, uint64_t arg)
 		return -EFAULT;
 	spin_lock(&t->lock);
 	if (request == TCSETSF || request == TCSETAF)
-		ldisc_flush(&t->ldisc);
+		tty_flush_input(t);
 	ldisc_set(&t->ldisc, &set);
 	spin_unlock(&t->lock);
 	wakeup(t); /* a reader waits by the old settings */
@@ -379,23 +387,25 @@ tty_set_size(struct tty *t, uint64_t arg)
 	return 0;
 }
 
-/* tcflush(): output is at the other end already. */
+/* tcflush(): output is at the other end already, which need not tell itself. */
 static int64_t
-tty_flush(struct tty *t, uint64_t queue)
+tty_flush(struct tty *t, bool master, uint64_t queue)
 {
 	int error = tty_may_change(t);
+	uint8_t before;
 
 	if (error < 0)
 		return error;
 	if (queue > TCIOFLUSH)
 		return -EINVAL;
 	spin_lock(&t->lock);
-	if (queue != TCOFLUSH) {
-		ldisc_flush(&t->ldisc);
-		t->flushed |= TIOCPKT_FLUSHREAD;
-	}
+	before = t->flushed;
+	if (queue != TCOFLUSH)
+		tty_flush_input(t);
 	if (queue != TCIFLUSH)
 		t->flushed |= TIOCPKT_FLUSHWRITE;
+	if (master)
+		t->flushed = before;
 	spin_unlock(&t->lock);
 	tell_line(t);
 	return 0;
@@ -426,7 +436,7 @@ tty_request(struct tty *t, bool master, unsigned request, uint64_t arg)
 	case TCGETA:
 		return tty_give_old(&set, arg);
 	case TCFLSH:
-		return tty_flush(t, arg);
+		return tty_flush(t, master, arg);
 	case TCSBRK: /* tcdrain() */
 		return arg != 0 ? tty_may_change(t) : 0;
 	case FIONREAD:

@@ -199,7 +199,8 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
 	kfree(w);
-	vm_set_args(vm, strings, strings + s->args_used, strings + s->used, at);
+	vm_set_args(vm, strings, strings + s->args_used, strings + s->used, at,
+		    at + words * 8 - sizeof(aux));
 	*sp = at;
 	return r;
 }

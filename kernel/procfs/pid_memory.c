@@ -64,23 +64,19 @@ procfs_strings(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
-/* What exec() has told the program: on its stack, after the arguments and the environment. */
+/* What exec() has told the program, where it has put that: the program may have changed it. */
 int
 procfs_auxv(const struct procfs_node *n, struct sbuf *out)
 {
 	struct vmspace *vm = NULL;
 	int error = procfs_may_look(n->pid, &vm);
-	uint64_t at, word, pair[2] = {1};
+	uint64_t pair[2] = {1};
 	struct vm_info info;
 
 	if (vm == NULL)
 		return error;
 	vm_info_get(vm, &info);
-	at = info.stack + sizeof(word); /* after the number of arguments; each list ends with 0 */
-	for (unsigned ends = 0; ends < 2 && at < info.args; at += sizeof(word))
-		if (vm_peek(vm, at, &word, sizeof(word), 0) != sizeof(word) || word == 0)
-			ends++;
-	for (; pair[0] != 0 && at < info.args; at += sizeof(pair)) {
+	for (uint64_t at = info.auxv; pair[0] != 0 && at < info.args; at += sizeof(pair)) {
 		if (vm_peek(vm, at, pair, sizeof(pair), 0) != sizeof(pair))
 			break;
 		sbuf_write(out, pair, sizeof(pair));

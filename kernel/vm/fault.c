@@ -457,7 +457,7 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
 	memcpy(f.child->code, vm->code, sizeof(vm->code));
-	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end, vm->stack);
+	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end, vm->stack, vm->auxv);
 	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
 	f.child->lock.below = false;

@@ -8,12 +8,14 @@
 #include "kernel/vm/vm_private.h"
 
 void
-vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end, uint64_t stack)
+vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end, uint64_t stack,
+	    uint64_t auxv)
 {
 	vm->args = start;
 	vm->args_end = end;
 	vm->env_end = env_end;
 	vm->stack = stack;
+	vm->auxv = auxv;
 }
 
 uint64_t
@@ -35,7 +37,8 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 				 .args = vm->args,
 				 .args_end = vm->args_end,
 				 .env_end = vm->env_end,
-				 .stack = vm->stack};
+				 .stack = vm->stack,
+				 .auxv = vm->auxv};
 	mutex_unlock(&vm->lock);
 	info->resident = vm_resident(vm);
 	info->peak = vm_peak(vm);

@@ -216,17 +216,18 @@ uint64_t vm_code_add(struct vmspace *vm, const struct vm_code *c);
 
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
-/* Where exec() has put the arguments, and after them the environment; the first stack pointer. */
-void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end,
-		 uint64_t stack);
+/* Where exec() has put the arguments, and after them the environment; the first stack pointer; and
+ * the auxiliary vector. */
+void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end, uint64_t stack,
+		 uint64_t auxv);
 
 struct vm_info {
-	uint64_t size;                           /* bytes of all areas */
-	uint64_t locked;                         /* bytes of the areas that are locked */
-	uint64_t resident;                       /* pages mapped */
-	uint64_t peak;                           /* the most at a time */
-	uint64_t brk_start, brk_end;             /* the heap */
-	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
+	uint64_t size;                                 /* bytes of all areas */
+	uint64_t locked;                               /* bytes of the areas that are locked */
+	uint64_t resident;                             /* pages mapped */
+	uint64_t peak;                                 /* the most at a time */
+	uint64_t brk_start, brk_end;                   /* the heap */
+	uint64_t args, args_end, env_end, stack, auxv; /* vm_set_args() */
 };
 void vm_info_get(struct vmspace *vm, struct vm_info *info);
 

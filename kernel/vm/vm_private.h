@@ -25,16 +25,16 @@ struct vmspace {
 	struct area *gone; /* areas with pagers, by `left`: vm_unlock() lets go of what they map */
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
-	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
-	uint64_t size;                           /* bytes of all areas */
-	uint64_t locked;                         /* bytes of the areas that are locked */
-	uint64_t locked_max;                     /* vm_limit_locks() */
-	bool locks_new;                          /* those that come later are locked */
-	uint64_t resident;                       /* pages mapped */
-	uint64_t peak;                           /* the most before the last one went */
-	uint64_t tables;                         /* pages of the page table */
-	struct uidinfo *ui;                      /* the user to whom the memory is counted */
-	struct list all;                         /* spaces.c */
+	uint64_t args, args_end, env_end, stack, auxv; /* vm_set_args() */
+	uint64_t size;                                 /* bytes of all areas */
+	uint64_t locked;                               /* bytes of the areas that are locked */
+	uint64_t locked_max;                           /* vm_limit_locks() */
+	bool locks_new;                                /* those that come later are locked */
+	uint64_t resident;                             /* pages mapped */
+	uint64_t peak;                                 /* the most before the last one went */
+	uint64_t tables;                               /* pages of the page table */
+	struct uidinfo *ui;                            /* the user to whom the memory is counted */
+	struct list all;                               /* spaces.c */
 	unsigned visits;              /* spaces.c: it stays on the list until they have ended */
 	uint64_t code[VM_CODE_ROOMS]; /* where the space has room for code; 0: nowhere */
 };

@@ -285,7 +285,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (n <= 0)
 			continue;
 		copy = exactly(buf, (size_t)n);
-		agg_add(copy, (size_t)n);
+		agg_add(r.cpu, copy, (size_t)n);
 		free(copy);
 	}
 	agg_print_rest();

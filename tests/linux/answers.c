@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/epoll.h>
@@ -280,6 +281,24 @@ limits_locks_at_first(void)
 	       (!is_kestrel() || (r.rlim_cur == 8 << 20 && r.rlim_max == 8 << 20));
 }
 
+#define GONE "LINUX_TEST_GONE"
+
+/* The rest of the environment moves over what is taken away, and two NULLs end it. */
+int
+answers_as_executed(void)
+{
+	return unsetenv(GONE) == 0 && tells_auxv() ? 0 : 1;
+}
+
+static bool
+tells_auxv_later(void)
+{
+	bool good = setenv(GONE, "", 1) == 0 && execute_self("answers-executed") == 0;
+
+	unsetenv(GONE);
+	return good;
+}
+
 static int
 follows_no_links(void *arg)
 {
@@ -317,6 +336,7 @@ test_answers(void)
 	result(knows_levels(), "getsockopt of a level that is not the socket's is EOPNOTSUPP");
 	result(limits_locks_at_first(), "without CAP_IPC_LOCK, 8 MiB may be locked");
 	result(tells_auxv(), "/proc/PID/auxv is what the program was told");
+	result(tells_auxv_later(), "/proc/PID/auxv stays where the environment changes");
 	result(tells_no_sender(), "recvfrom of a connection tells no address");
 	result(in_child(tells_own_priority, NULL) == 1,
 	       "ioprio_get of a thread tells what was set");

@@ -101,6 +101,26 @@ tells_levels(void)
 }
 
 static bool
+keeps_order(void)
+{
+	struct epoll_event e[4];
+	int set = epoll_create1(0), event[3];
+	bool good = set >= 0;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		event[i] = eventfd(1, 0);
+		good = good && watch(set, EPOLL_CTL_ADD, event[i], EPOLLIN, i) == 0;
+	}
+	for (int turn = 0; good && turn < 3; turn++)
+		good = epoll_wait(set, e, 4, 0) == 3 && e[0].data.u64 == 0 && e[1].data.u64 == 1 &&
+		       e[2].data.u64 == 2;
+	for (int i = 0; i < 3; i++)
+		close(event[i]);
+	close(set);
+	return good;
+}
+
+static bool
 tells_edges(void)
 {
 	int set = epoll_create(1), ends[2], event = eventfd(0, EFD_NONBLOCK);
@@ -532,6 +552,7 @@ void
 test_events(void)
 {
 	result(tells_levels(), "epoll tells what is ready, as long as it is");
+	result(keeps_order(), "epoll tells what is ready in the same order each time");
 	result(tells_edges(), "epoll tells each event once (EPOLLET), or one (EPOLLONESHOT)");
 	result(contains_sets(), "a set of epoll contains sets; closed files leave it");
 	result(inner_sets_change(), "a set of epoll tells each event of a set that changes");

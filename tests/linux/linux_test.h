@@ -210,6 +210,7 @@ void test_pipes(void);
 
 /* answers.c: the same on Linux. */
 void test_answers(void);
+int answers_as_executed(void);
 
 /* looks.c: the same on Linux. */
 void test_looks(void);

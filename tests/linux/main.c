@@ -171,6 +171,8 @@ main(int argc, char *argv[])
 		return fpu_as_executed();
 	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
 		return auxv_as_executed();
+	if (argc == 2 && strcmp(argv[1], "answers-executed") == 0)
+		return answers_as_executed();
 	if (argc > 2 && strcmp(argv[1], "arguments") == 0)
 		return arguments_as_executed(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "signals-executed") == 0)

@@ -146,6 +146,60 @@ packets_are_told(void)
 	return good;
 }
 
+/* Reads packets until all of these have been told. */
+static bool
+are_told(int master, int what)
+{
+	char c;
+
+	while (what != 0 && read(master, &c, 1) == 1 && (c & what) != 0)
+		what &= ~c;
+	return what == 0;
+}
+
+static bool
+flushes_are_told(void)
+{
+	const int both = TIOCPKT_FLUSHREAD | TIOCPKT_FLUSHWRITE;
+	struct pollfd p = {.events = POLLIN | POLLPRI};
+	int master, slave, on = 1, status = -1;
+	struct termios t;
+	size_t got = 0;
+	ssize_t n;
+	bool good = ptys_pair(&master, &slave) && ioctl(master, TIOCPKT, &on) == 0 &&
+		    tcgetattr(slave, &t) == 0;
+	pid_t pid;
+
+	/* All settings, and each key that is a signal, though it has no echo. */
+	t.c_lflag &= ~(tcflag_t)ECHO;
+	good = good && tcsetattr(slave, TCSAFLUSH, &t) == 0 && are_told(master, TIOCPKT_FLUSHREAD);
+	pid = good ? fork() : -1;
+	if (pid == 0) {
+		alarm(60);
+		_exit(are_told(master, both) ? 0 : 1);
+	}
+	good = good && pid > 0 && await_sleep(pid, 0) && put(master, "\003");
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	p.fd = master;
+	good = good && status == 0 && poll(&p, 1, 0) == 0 && tcflush(slave, TCIOFLUSH) == 0 &&
+	       are_told(master, both);
+	/* The master knows what it has done itself. */
+	good = good && tcflush(master, TCIOFLUSH) == 0 && poll(&p, 1, 0) == 0 &&
+	       ioctl(master, FIONBIO, &on) == 0 && FAILS(read(master, found, 100), EAGAIN);
+	/* Each piece of what is written is a packet. */
+	memset(found, 'x', sizeof(found));
+	good = good && write(slave, found, 1000) == 1000;
+	while (good && got < 1000 && (n = read(master, found, 2000)) > 1) {
+		good = found[0] == 0 && memchr(found + 1, 0, (size_t)n - 1) == NULL;
+		got += (size_t)n - 1;
+	}
+	good = good && got == 1000;
+	close(master);
+	close(slave);
+	return good;
+}
+
 static bool
 raw_works(void)
 {
@@ -599,6 +653,7 @@ test_ptys(void)
 	result(line_works(),
 	       "what is typed into its master is edited, echoed and read line by line");
 	result(packets_are_told(), "a master in packet mode reads what has happened");
+	result(flushes_are_told(), "packet mode: each flush is told, also to who sleeps");
 	result(raw_works(), "raw mode changes nothing");
 	result(reads_are_timed(), "with VMIN 0, a read waits for a byte as long as VTIME says");
 	result(ends_fill(), "both ends fill up, and go on when the other one has read");

@@ -153,6 +153,17 @@ def in_order():
     check_eq([n for n, following in zip(found, found[1:]) if following < n], [], "numbers before a lesser one")
 
 
+@portable_test("-x aggpercpu: each CPU has its value of a key, and loses it when the key goes")
+def by_cpu():
+    out = boot("printf 'for cpu in 2 1 2; do busybox taskset $cpu cat /dev/null; done\\n' > /tmp/w.sh\n"
+               "dtrace -x aggpercpu -qn 'proc:::exit /execname == \"cat\"/ { @[\"both\"] = count(); @[cpu == 1 ? \"one\" : \"none\"] = count(); } "
+               "END { printa(@); trunc(@, 1); printa(@); clear(@); printa(@); }' -c 'sh /tmp/w.sh'\n", smp=2).expect().out
+    found = [(key, int(n)) for key, n in re.findall(r"^ +(\w+|\[CPU \d\]) +(\d+)$", out, re.M)]
+    check_eq(found, [("none", 1), ("[CPU 0]", 1), ("[CPU 1]", 0), ("one", 2), ("[CPU 0]", 0), ("[CPU 1]", 2),
+                     ("both", 3), ("[CPU 0]", 1), ("[CPU 1]", 2), ("both", 3), ("[CPU 0]", 1), ("[CPU 1]", 2),
+                     ("both", 0), ("[CPU 0]", 0), ("[CPU 1]", 0)], "keys and CPUs")
+
+
 @portable_test("a thread keeps its variables when it executes, and gets its process's number")
 def executes():
     program = ("syscall::execve:entry /progenyof($target)/ { self->in = tid; } "

@@ -389,7 +389,7 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 			item_keep_news(it);
 			it->events = 0;
 		}
-		if (it->in_set.next == it->in_set.prev)
+		if (list_empty(&told) && it->in_set.next == it->in_set.prev)
 			break; /* it is the only one */
 		list_remove(&it->in_set);
 		list_append(&told, &it->in_set);

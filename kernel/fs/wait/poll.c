@@ -151,6 +151,8 @@ wait_ready(int64_t (*look)(void *arg), void *arg, unsigned n, uint64_t deadline)
 
 	if (n == 0)
 		r = wait_for_none(deadline);
+	if (r == 0 && proc_signal_pending())
+		r = -EINTR; /* also when the time is over, or was 0 */
 	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);
 	return r;
 }

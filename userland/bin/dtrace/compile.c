@@ -36,6 +36,9 @@ compile_has(const char *class, const char *name, struct place at)
 		dt_error(at, "D_PRAGMA_INVAL",
 			 "found #pragma D depends_on %s, expected library, provider or module",
 			 class);
+	/* Their probes are made when a program names them. */
+	if (!module && (strcmp(name, "profile") == 0 || strcmp(name, "pid") == 0))
+		return true;
 	for (struct probe *p = probe_all(); p != NULL; p = p->next)
 		if (strcmp(module ? p->p.module : p->p.provider, name) == 0)
 			return true;
@@ -45,7 +48,7 @@ compile_has(const char *class, const char *name, struct place at)
 static struct library {
 	struct library *next;
 	const char *text, *file;
-	enum { WAITS, BEGUN, DONE } state;
+	enum { WAITS, BEGUN, DONE, LEFT_OUT } state;
 } * libraries;
 
 void
@@ -59,19 +62,50 @@ compile_library(const char *text, const char *file)
 	*last = l;
 }
 
+/* In the folder of l. */
 static struct library *
-find_library(const char *name, struct place at)
+find_library(const struct library *l, const char *name, struct place at)
 {
-	for (struct library *l = libraries; l != NULL; l = l->next) {
-		const char *slash = strrchr(l->file, '/');
+	const char *slash = strrchr(l->file, '/');
+	int folder = slash != NULL ? (int)(slash + 1 - l->file) : 0;
+	const char *path = dt_format("%.*s%s", folder, l->file, name);
 
-		if (strcmp(slash != NULL ? slash + 1 : l->file, name) == 0)
-			return l;
-	}
+	for (struct library *of = libraries; of != NULL; of = of->next)
+		if (strcmp(of->file, path) == 0)
+			return of;
 	dt_error(at, "D_PRAGMA_DEPEND", "failed to find dependency in libpath: %s", name);
 }
 
-/* First what it depends on. Without a provider or a module that it needs, it is left out. */
+/* The next line that does not begin within a comment. */
+static const char *
+next_line(const char *text, struct place *at)
+{
+	bool comment = false;
+	char quote = '\0';
+
+	for (; *text != '\0'; text++) {
+		if (*text == '\n') {
+			at->line++;
+			quote = '\0';
+			if (!comment)
+				return text + 1;
+		} else if (quote != '\0') {
+			if (*text == '\\' && (text[1] == quote || text[1] == '\\'))
+				text++;
+			else if (*text == quote)
+				quote = '\0';
+		} else if (strncmp(text, comment ? "*/" : "/*", 2) == 0) {
+			comment = !comment;
+			text++;
+		} else if (!comment && (*text == '"' || *text == '\'')) {
+			quote = *text;
+		}
+	}
+	return text;
+}
+
+/* First what it depends on. Without a provider, a module or a library that it needs, it is left
+ * out. */
 static void
 library_compile(struct library *l)
 {
@@ -79,27 +113,27 @@ library_compile(struct library *l)
 	bool wanted = true;
 	char class[64], name[256];
 
-	if (l->state == DONE)
+	if (l->state != WAITS)
 		return;
 	l->state = BEGUN;
-	for (const char *line = l->text; *line != '\0'; at.line++) {
-		if (*line == '#' && sscanf(line, "#pragma D depends_on %63[a-z] %255[^ \t\r\n]",
-					   class, name) == 2) {
-			struct library *of =
-			    strcmp(class, "library") == 0 ? find_library(name, at) : NULL;
+	for (const char *line = l->text; *line != '\0'; line = next_line(line, &at)) {
+		const char *one = dt_strndup(line, strcspn(line, "\n"));
 
-			if (of != NULL && of->state == BEGUN)
+		if (sscanf(one, " # pragma D depends_on %63s %255s", class, name) != 2)
+			continue;
+		if (strcmp(class, "library") == 0) {
+			struct library *of = find_library(l, name, at);
+
+			if (of->state == BEGUN)
 				dt_error(at, "D_PRAGMA_DEPEND",
 					 "cyclic dependency detected in library: %s", name);
-			if (of != NULL)
-				library_compile(of);
-			else
-				wanted &= compile_has(class, name, at);
+			library_compile(of);
+			wanted &= of->state == DONE;
+		} else {
+			wanted &= compile_has(class, name, at);
 		}
-		line += strcspn(line, "\n");
-		line += *line == '\n';
 	}
-	l->state = DONE;
+	l->state = wanted ? DONE : LEFT_OUT;
 	if (wanted)
 		parse_program(l->text, (struct place){l->file, 1});
 }

@@ -39,9 +39,9 @@ static const char usage[] =
 static struct {
 	struct source *sources, **last;
 	const char *output, *command, *process, *recorded, *target, *kernel;
-	struct library {
-		struct library *next;
-		const char *folder;
+	struct folder {
+		struct folder *next;
+		const char *path;
 	} * libraries;
 	bool list, code, compile_only, anonymous, claim;
 	bool model; /* -32 or -64: there is one here */
@@ -143,9 +143,9 @@ add_source(const char *text, unsigned fields, const char *script)
 static void
 add_library(const char *folder)
 {
-	struct library *l = dt_alloc(sizeof(*l));
+	struct folder *l = dt_alloc(sizeof(*l));
 
-	l->folder = folder;
+	l->path = folder;
 	l->next = run.libraries;
 	run.libraries = l;
 }
@@ -229,8 +229,8 @@ read_libraries(void)
 		file_each(folder, compile_library);
 	if (!dt_options.nolibs && dt_options.libdir == NULL && file_default(FILE_MACHINE) != NULL)
 		file_each(file_default(FILE_MACHINE), compile_library);
-	for (struct library *l = run.libraries; l != NULL; l = l->next)
-		file_each(l->folder, compile_library);
+	for (struct folder *l = run.libraries; l != NULL; l = l->next)
+		file_each(l->path, compile_library);
 	compile_libraries();
 }
 

@@ -364,7 +364,7 @@ option_set_text(const char *lines)
 	}
 }
 
-/* Of the program itself. */
+/* What libraries depend on was looked at before. */
 static void
 pragma_depends(char *line, struct place at)
 {
@@ -375,6 +375,8 @@ pragma_depends(char *line, struct place at)
 	if (*line == '\0')
 		dt_error(at, "D_PRAGMA_MALFORM",
 			 "expected #pragma D depends_on provider NAME, or module NAME");
+	if (dt_program.in_library)
+		return;
 	if (strcmp(class, "library") == 0)
 		dt_error(at, "D_PRAGMA_DEPEND",
 			 "main program may not explicitly depend on a library");
@@ -393,10 +395,10 @@ lex_pragma(char *line, struct place at)
 		line[strcspn(line, "\r")] = '\0';
 	if (strcmp(word, "error") == 0)
 		dt_error(at, "D_PRAGERR", "#error: %s", line);
-	if (strcmp(word, "depends_on") == 0 && !dt_program.in_library)
+	if (strcmp(word, "depends_on") == 0)
 		return pragma_depends(line, at);
-	if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
-		return; /* about versions: there is one; about a library: it was looked at */
+	if (strcmp(word, "binding") == 0)
+		return; /* about versions: there is one */
 	if (strcmp(word, "attributes") == 0) {
 		name = strpbrk(line, " \t") == NULL ? NULL : line;
 		if (name == NULL || !stable_pragma(line, at))
