@@ -154,12 +154,12 @@ is_function(const struct ktr_site *site)
 }
 
 bool
-ktr_hook_predicate(struct ktr_site *site, unsigned owner, uint64_t number)
+ktr_hook_predicate(struct ktr_site *site, uint64_t number)
 {
-	if (!is_function(site) || site->hook != owner)
+	if (!is_function(site))
 		return false;
 	__atomic_store_n(&site->predicate, number, __ATOMIC_RELEASE);
-	return true;
+	return number != 0;
 }
 
 void
@@ -171,7 +171,6 @@ ktr_hook_own(struct ktr_site *site, uint32_t owners)
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX && hook == NOBODY; owner++)
 		if ((owners >> owner & 1) != 0)
 			hook = owner;
-	ktr_hook_predicate(site, site->hook, 0);
 	__atomic_store_n(&site->owners, owners, __ATOMIC_RELEASE);
 	__atomic_store_n(&site->hook, (uint8_t)hook, __ATOMIC_RELEASE);
 }
@@ -395,13 +394,14 @@ fire_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2, ui
 	FIRE_POINT(site, args, 7);
 }
 
-/* Does the probe not fire now? */
+/* Does the probe not fire now? If it has several owners, hook is none of these. */
 static inline bool
 hook_is_false(const struct ktr_site *site)
 {
-#ifdef KTR_PORT_FALSE
+#ifdef KTR_PORT_PREDCACHE
 	uint64_t number = __atomic_load_n(&site->predicate, __ATOMIC_RELAXED);
-	return __builtin_expect(number != 0, 0) && number == KTR_PORT_FALSE();
+	return __builtin_expect(number != 0, 0) && number == KTR_PORT_PREDCACHE() &&
+	       __atomic_load_n(&site->hook, __ATOMIC_RELAXED) == (uint8_t)number;
 #else
 	(void)site;
 	return false;

@@ -89,12 +89,15 @@ uint64_t ktr_hook_refused(unsigned owner);
 
 /* ---- functions' probes that nobody wants for now ---- */
 
+/** The number of an owner's predicate n. */
+#define KTR_PREDICATE(owner, n) ((uint64_t)(n) << 8 | (owner))
 /**
- * All that the owner does at a function's probe depends on a predicate, which has this number, not
- * 0: while KTR_PORT_FALSE() says so, the probe does not fire. This holds until the site has other
- * owners. 0: it has none. False: it has others already, or is no function's. Control lock held.
+ * All that an owner does at a function's probe depends on the predicate with this number: while
+ * KTR_PORT_PREDCACHE() is that, and no other owner wants the site, the probe does not fire. This
+ * holds until the owner takes it back with 0, before it goes. False if there is none now: it is 0,
+ * or the site is no function's. Any context; one owner at a time.
  */
-bool ktr_hook_predicate(struct ktr_site *site, unsigned owner, uint64_t number);
+bool ktr_hook_predicate(struct ktr_site *site, uint64_t number);
 
 /**
  * While *cpus is 0, the owner's hook does nothing; this holds until the owner is unregistered.

@@ -79,7 +79,8 @@ struct ktr_site {
 		/* [c] KTR_SITE_POINT: a probe that fires at the same instructions, or NULL */
 		struct ktr_site *also;
 		const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE, KTR_SITE_MADE */
-		uint64_t predicate; /* [k] KTR_SITE_ENTRY, KTR_SITE_RETURN: ktr_hook_predicate() */
+		/* KTR_SITE_ENTRY, KTR_SITE_RETURN: KTR_PREDICATE(), or 0; atomic */
+		uint64_t predicate;
 	};
 } __attribute__((aligned(64)));
 

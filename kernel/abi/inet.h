@@ -50,7 +50,6 @@ struct tcp_info {
 _Static_assert(sizeof(struct tcp_info) == 104, "Linux's struct tcp_info of 2.6");
 
 /* Requests of ioctl(). */
-#define SIOCATMARK     0x8905
 #define SIOCADDRT      0x890b
 #define SIOCDELRT      0x890c
 #define SIOCGIFNAME    0x8910

@@ -27,6 +27,11 @@
 #define FIOCLEX     0x5451
 #define FIOASYNC    0x5452
 #define TIOCPKT     0x5420 /* of a pseudo-terminal's master */
+#define FIOSETOWN   0x8901
+#define SIOCSPGRP   0x8902
+#define FIOGETOWN   0x8903
+#define SIOCGPGRP   0x8904
+#define SIOCATMARK  0x8905
 #define TIOCGPTPEER 0x5441
 #define TIOCGPKT    0x80045438u
 

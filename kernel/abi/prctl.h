@@ -11,8 +11,8 @@
 #define PR_GET_NAME            16 /* into 16 bytes */
 #define PR_CAPBSET_READ        23 /* 1: the right is in the bounding set */
 #define PR_CAPBSET_DROP        24
-#define PR_SET_SECUREBITS      28
 #define PR_GET_SECUREBITS      27 /* only SECBIT_KEEP_CAPS is ever set: what PR_GET_KEEPCAPS says */
+#define PR_SET_SECUREBITS      28 /* EPERM with any other bit, also those that Linux takes */
 #define PR_SET_TIMERSLACK      29 /* ns; stored and reported; it has no effect: callouts are exact */
 #define PR_GET_TIMERSLACK      30
 #define PR_SET_CHILD_SUBREAPER 36 /* the process is the parent of descendants that lose theirs */

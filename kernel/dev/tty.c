@@ -326,13 +326,14 @@ tty_take_old(struct termios *set, uint64_t arg)
 static int64_t
 tty_give_old(const struct termios *set, uint64_t arg)
 {
-	struct termio old = {(uint16_t)set->c_iflag,
-			     (uint16_t)set->c_oflag,
-			     (uint16_t)set->c_cflag,
-			     (uint16_t)set->c_lflag,
-			     set->c_line,
-			     {0}};
+	struct termio old;
 
+	memset(&old, 0, sizeof(old)); /* its last byte is no member's */
+	old.c_iflag = (uint16_t)set->c_iflag;
+	old.c_oflag = (uint16_t)set->c_oflag;
+	old.c_cflag = (uint16_t)set->c_cflag;
+	old.c_lflag = (uint16_t)set->c_lflag;
+	old.c_line = set->c_line;
 	memcpy(old.c_cc, set->c_cc, sizeof(old.c_cc));
 	return copy_out(arg, &old, sizeof(old));
 }

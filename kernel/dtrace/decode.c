@@ -118,42 +118,6 @@ decode_clause(struct dif *d, const struct dif_clause *c)
 	}
 }
 
-/* Does the program go from i to where it ends as its predicate is false? */
-static bool
-is_way_to_false(const struct dif_insn *i, const struct dif_insn *end)
-{
-	bool jumps = i->op >= DIF_JA && i->op <= DIF_JULE;
-	const struct dif_insn *to = i + 1 + (jumps ? i->imm : 0);
-
-	return i->op != DIF_RET && to < end && to->op == DIF_RET && to->imm == 1;
-}
-
-static bool
-is_of_thread(const struct dif_insn *i)
-{
-	if (i->op == DIF_BUILTIN)
-		return i->imm == DIF_B_PID || i->imm == DIF_B_TID || i->imm == DIF_B_EXECNAME ||
-		       i->imm == DIF_B_CURTHREAD;
-	return i->op == DIF_RET || (i->op & ~DIF_IMM) <= DIF_ULE || i->op == DIF_HIGH ||
-	       i->op == DIF_EXT || i->op == DIF_SCMP || i->op == DIF_STRING ||
-	       (i->op >= DIF_JA && i->op <= DIF_JULE);
-}
-
-bool
-dif_asks_thread(const struct dif *d, uint32_t clause)
-{
-	const struct dif_insn *i = &d->code[d->clauses[clause].code];
-	const struct dif_insn *end = i + d->clauses[clause].length, *last = i;
-
-	/* Branches lead forward: what follows the last way to there has no part in it. */
-	for (const struct dif_insn *way = i; way < end; way++)
-		if (is_way_to_false(way, end))
-			last = way + 1;
-	while (i < last && is_of_thread(i))
-		i++;
-	return i == last && last > &d->code[d->clauses[clause].code];
-}
-
 void
 dif_decode(struct dif *d)
 {

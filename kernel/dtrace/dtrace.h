@@ -38,7 +38,7 @@ struct dtrace_consumer {
 	uint32_t pid;        /* of the process that asked last */
 	struct kprobe *pids; /* its probes of processes */
 	uint32_t necbs, nprobes;
-	uint64_t predicates; /* clause N's has the number predicates + N */
+	uint64_t predicates; /* added to the numbers of d.predicates: no other consumer has them */
 	bool enabled;        /* its clauses are at their probes */
 	bool waits;          /* its programs do not run before dtrace_exchange() */
 	/* For a consumer of the kernel itself, while it loads: the site of each clause, whatever

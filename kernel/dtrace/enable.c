@@ -37,7 +37,7 @@ static uint64_t within_refused; /* atomic; of dtrace_fire_within() */
 static uintptr_t *sites;
 static uintptr_t sites_bias; /* where it would begin for a site at address 0 */
 #define SLOW ((uintptr_t)1)
-#define ASKS ((uintptr_t)2) /* ecb_ask() */
+#define ASKS ((uintptr_t)2) /* its predicate can be cached: ecb_ask() */
 
 /* A site has 64 bytes, so a shift makes of its address the place in `sites`. */
 static inline uintptr_t *
@@ -141,32 +141,35 @@ hook_list(const struct ktr_firing *f)
 	}
 }
 
+/* As the cache of predicates has it, or 0. */
 static uint64_t
 ecb_predicate(const struct dtrace_ecb *e)
 {
-	return e->consumer->predicates + e->at.clause;
+	const struct dtrace_consumer *c = e->consumer;
+	uint32_t number = c->d.predicates[e->at.clause].number;
+
+	return number == 0 || c->upcall != NULL
+		   ? 0
+		   : KTR_PREDICATE((unsigned)owner, c->predicates + number);
 }
 
 /*
  * A single clause, whose predicate asks for nothing but the thread. If it is false, it is false
- * for this thread until that has another name, so its functions need not fire (ktr/hook.h). Who
- * renames a thread forgets that: so it is noted before the program looks at the name.
+ * for this thread until that has another name, so its functions need not fire (ktr/hook.h).
  */
 static __attribute__((noinline)) void
-ecb_ask(const struct ktr_firing *f)
+ecb_ask(const struct dtrace_ecb *e, const struct ktr_firing *f)
 {
-	const struct dtrace_ecb *e = first_at(f->site);
 	struct dif_cpu *c = &e->cpus[arch_cpu()];
 	struct thread *t = curthread();
+	uint32_t changes = thread_predcache_changes(t);
 	uint64_t was_false = c->ended[1], faulted = c->faulted;
 
 	if (!dif_admit(c))
 		return hook_list(f);
-	__atomic_store_n(&t->false_predicate, ecb_predicate(e), __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	dif_fire(&e->at, c, f);
-	if (c->ended[1] == was_false || c->faulted != faulted)
-		__atomic_store_n(&t->false_predicate, 0, __ATOMIC_RELAXED);
+	if (c->ended[1] != was_false && c->faulted == faulted)
+		thread_predcache_set(t, ecb_predicate(e), changes);
 }
 
 /* A single clause takes the short way. */
@@ -178,7 +181,8 @@ ecb_hook(const struct ktr_firing *f)
 	struct dif_cpu *c;
 
 	if (__builtin_expect((first & (SLOW | ASKS)) != 0, 0))
-		return (first & SLOW) != 0 ? hook_list(f) : ecb_ask(f);
+		return (first & SLOW) != 0 ? hook_list(f)
+					   : ecb_ask((const struct dtrace_ecb *)(first & ~ASKS), f);
 	c = &e->cpus[arch_cpu()];
 	if (__builtin_expect(!dif_admit(c), 0))
 		return hook_list(f);
@@ -273,13 +277,13 @@ ecb_barrier(void *arg)
 static void
 ecb_change(struct dtrace_ecb *e, bool insert)
 {
-	uintptr_t *at_site = first_of(dtrace_probe_site(e->at.probe));
+	struct ktr_site *site = dtrace_probe_site(e->at.probe);
+	uintptr_t *at_site = first_of(site);
 	struct dtrace_ecb *first = (struct dtrace_ecb *)(*at_site & ~(SLOW | ASKS));
 	struct dtrace_ecb **at = e->at.probe == DIF_PROBE_ERROR ? &e->consumer->error : &first;
 	struct dtrace_ecb **list = at;
-	bool slow;
+	bool slow, asks;
 
-	ktr_hook_predicate(dtrace_probe_site(e->at.probe), (unsigned)owner, 0);
 	while (*at != NULL && (insert || (*at)->consumer != e->consumer))
 		at = &(*at)->next;
 	if (insert) {
@@ -293,7 +297,8 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	/* The first one's: of the same site another consumer may want to know less. */
 	slow = first == NULL || first->next != NULL || first->at.probe < DTRACE_OWN ||
 	       first->probe->sysret || first->probe->texts != 0;
-	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
+	asks = ktr_hook_predicate(site, slow ? 0 : ecb_predicate(first));
+	__atomic_store_n(at_site, (uintptr_t)first | slow | (asks ? ASKS : 0), __ATOMIC_RELEASE);
 }
 
 static enum part {
@@ -314,27 +319,6 @@ consumer_enable(struct dtrace_consumer *c, enum part part)
 		ecb_change(&c->ecbs[i], true);
 		c->enabled = true;
 	}
-}
-
-/* When its probes are on: which of them need not fire for a thread. */
-static void
-consumer_ask(struct dtrace_consumer *c)
-{
-	static uint64_t last;
-
-	c->predicates = last + 1;
-	last += c->d.h.clauses.count;
-	ktr_port_lock();
-	for (uint32_t i = 0; i < c->necbs && c->upcall == NULL; i++) {
-		const struct dtrace_ecb *e = &c->ecbs[i];
-		struct ktr_site *site = dtrace_probe_site(e->at.probe);
-		uintptr_t *first = first_of(site);
-
-		if (*first == (uintptr_t)e && dif_asks_thread(&c->d, e->at.clause) &&
-		    ktr_hook_predicate(site, (unsigned)owner, ecb_predicate(e)))
-			__atomic_store_n(first, *first | ASKS, __ATOMIC_RELEASE);
-	}
-	ktr_port_unlock();
 }
 
 /* A CPU that stands at an element goes on from there: its link stays. */
@@ -366,7 +350,6 @@ dtrace_go(struct dtrace_consumer *c)
 	if (c->d.state == DIF_ACTIVE) {
 		consumer_enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
-		consumer_ask(c);
 	}
 	return 0;
 }
@@ -492,8 +475,11 @@ dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 int
 dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen)
 {
+	static uint64_t predicates;
 	int error;
 
+	c->predicates = predicates;
+	predicates += c->d.h.clauses.count;
 	ktr_port_lock(); /* nobody makes or frees a site between the two passes */
 	error = make_named(c, err, errlen);
 	if (error == 0) {

@@ -167,6 +167,13 @@ struct dif_aggregation {
 	int64_t base; /* DIF_LLQUANTIZE: factor to the power of the lowest magnitude */
 };
 
+/* What verify.c finds out: a clause's predicate, if that has one answer for a thread until its pid,
+ * tid or name changes. */
+struct dif_predicate {
+	uint32_t number; /* the same for equal ones; 0: there is none, or it asks for more */
+	uint32_t length; /* of the instructions that decide that it is false */
+};
+
 /* A consumer's loaded image. */
 struct dif {
 	uint32_t state; /* atomic: enum dif_state */
@@ -185,6 +192,7 @@ struct dif {
 	size_t memory_size;
 	struct dif_variable *variables;
 	struct dif_aggregation *aggregations;
+	struct dif_predicate *predicates; /* of each clause */
 	uint8_t *globals;
 	uint32_t globals_size, locals_size; /* bytes of variables of all, and of a CPU */
 	struct dif_dynamic dynamic;
@@ -218,8 +226,9 @@ int dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struc
 int dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why);
 /* No program runs, and none will. */
 void dif_unload(struct dif *d);
-/* Verifies the program of a clause, in an image whose sections were checked. work:
- * dif_verify_size() bytes to work in. 0 or -EINVAL. */
+/* Verifies the program of a clause, in an image whose sections were checked, and sets its
+ * d->predicates[]. Those before have theirs. work: dif_verify_size() bytes to work in. 0 or
+ * -EINVAL. */
 int dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal *why);
 size_t dif_verify_size(const struct dif *d);
 /* ---- decode.c ----------------------------------------------------------------------------------
@@ -265,9 +274,6 @@ enum dif_own_op {
 #define DIF_QUICK_STR 64u /* bytes of a string that are read without a call */
 /* Makes d->steps of an image that has been verified. */
 void dif_decode(struct dif *d);
-/* Whether a clause's predicate is false: does it depend on the pid, the tid and the name of the
- * thread alone, or is it constant? */
-bool dif_asks_thread(const struct dif *d, uint32_t clause);
 /* Where a clause's program begins. */
 static inline const struct dif_step *
 dif_code(const struct dif *d, uint32_t clause)

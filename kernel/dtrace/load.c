@@ -334,7 +334,8 @@ dif_load_image(struct dif *d, struct dif_refusal *why)
 
 	d->variables = dif_port_alloc((d->h.vars.count + 1) * sizeof(*d->variables));
 	d->aggregations = dif_port_alloc((d->h.aggs.count + 1) * sizeof(*d->aggregations));
-	if (d->variables == NULL || d->aggregations == NULL)
+	d->predicates = dif_port_alloc((d->h.clauses.count + 1) * sizeof(*d->predicates));
+	if (d->variables == NULL || d->aggregations == NULL || d->predicates == NULL)
 		return -ENOMEM;
 	if ((why->error = check_options(&d->h.options)) != NULL ||
 	    (why->error = check_sections(d)) != NULL ||
@@ -390,8 +391,8 @@ dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct di
 void
 dif_unload(struct dif *d)
 {
-	void *const blocks[] = {d->memory, d->variables, d->aggregations};
+	void *const blocks[] = {d->memory, d->variables, d->aggregations, d->predicates};
 
-	dif_port_free_all(blocks, 3);
+	dif_port_free_all(blocks, 4);
 	*d = (struct dif){0};
 }

@@ -1,7 +1,7 @@
 /*
  * verify.c - what may run. Branches go forward, so one pass in order meets every way to an
  * instruction before the instruction itself. It knows for each: which registers have a value, which
- * keys have been pushed, and which record is open.
+ * keys have been pushed, which record is open, and whether the way to it asks for the thread alone.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/engine.h"
@@ -12,7 +12,9 @@ struct state {
 	uint64_t keys;   /* kinds, as DIF_KEYS_AND() */
 	uint32_t record; /* 0: none is open; RECORD_UNKNOWN; else layout + 1 */
 	uint16_t regs;   /* bit N: register N has a value */
+	uint16_t texts;  /* bit N: that of a constant's text, or of the thread's name */
 	bool reached;
+	bool asks_more; /* what ran may depend on more than the thread, or did something */
 };
 
 #define RECORD_UNKNOWN UINT32_MAX
@@ -25,6 +27,8 @@ struct pass {
 	uint32_t length;
 	struct state *states; /* of each instruction */
 	uint64_t cost;        /* bytes that the program may touch */
+	uint32_t predicate;   /* behind the last way to where it is false */
+	bool asks_more;       /* one of these ways does */
 	const char *error;    /* the first one */
 };
 
@@ -73,9 +77,15 @@ need_value(struct pass *p, const struct state *s, unsigned reg)
 	verify_need(p, reg >= DIF_REGS || (s->regs >> reg & 1) != 0, "register may have no value");
 }
 
-/* Takes over what is known on one way to instruction `to`. */
+static bool
+insn_is_false(const struct dif_insn *i)
+{
+	return i->op == DIF_RET && i->imm == 1;
+}
+
+/* Takes over what is known on one way to instruction `to`, from the one at n. */
 static void
-verify_reach(struct pass *p, uint32_t to, const struct state *s)
+verify_reach(struct pass *p, uint32_t n, uint32_t to, const struct state *s)
 {
 	struct state *t;
 
@@ -83,12 +93,18 @@ verify_reach(struct pass *p, uint32_t to, const struct state *s)
 		dif_refuse(p, "goes beyond the program's end");
 		return;
 	}
+	if (insn_is_false(&p->code[to])) {
+		p->predicate = n + 1;
+		p->asks_more |= s->asks_more;
+	}
 	t = &p->states[to];
 	if (!t->reached) {
 		*t = *s;
 		return;
 	}
 	t->regs &= s->regs;
+	t->texts &= s->texts;
+	t->asks_more |= s->asks_more;
 	if (t->record != s->record)
 		t->record = RECORD_UNKNOWN;
 	verify_need(p, t->keys == s->keys, "keys differ between two ways to here");
@@ -266,6 +282,19 @@ check_upcall(struct pass *p, const struct state *s, const struct dif_insn *i)
 		need_value(p, s, i->a + n);
 }
 
+/* Does the instruction just compute, from what a thread keeps until it is renamed? */
+static bool
+insn_asks_thread(const struct dif_insn *i, uint16_t texts)
+{
+	if (i->op == DIF_BUILTIN)
+		return i->imm == DIF_B_PID || i->imm == DIF_B_TID || i->imm == DIF_B_EXECNAME ||
+		       i->imm == DIF_B_CURTHREAD;
+	if (i->op == DIF_SCMP) /* texts elsewhere may change */
+		return (texts >> i->a & 1) != 0 && (texts >> i->b & 1) != 0;
+	return i->op == DIF_RET || (i->op & ~DIF_IMM) <= DIF_ULE || i->op == DIF_HIGH ||
+	       i->op == DIF_EXT || i->op == DIF_STRING || (i->op >= DIF_JA && i->op <= DIF_JULE);
+}
+
 static void
 check_insn(struct pass *p, uint32_t n)
 {
@@ -300,16 +329,64 @@ check_insn(struct pass *p, uint32_t n)
 		return;
 	p->cost += 8;
 	check_operation(p, &s, i);
-	if ((has & D) != 0)
+	s.asks_more |= !insn_asks_thread(i, s.texts);
+	if ((has & D) != 0) {
+		bool text =
+		    i->op == DIF_STRING || (i->op == DIF_BUILTIN && i->imm == DIF_B_EXECNAME);
+
 		s.regs |= (uint16_t)(1u << i->d);
+		s.texts = (uint16_t)((s.texts & ~(1u << i->d)) | (unsigned)text << i->d);
+	}
 	if (i->op >= DIF_JA && i->op <= DIF_JULE) {
 		if (i->imm < 0)
 			dif_refuse(p, "goes back");
 		else
-			verify_reach(p, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
+			verify_reach(p, n, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
 	}
 	if (i->op != DIF_RET && i->op != DIF_JA)
-		verify_reach(p, n + 1, &s);
+		verify_reach(p, n, n + 1, &s);
+}
+
+/* Does it branch to where the predicate is false? It may be one that is never reached. */
+static bool
+insn_goes_to_false(const struct dif_insn *i, const struct dif_insn *end)
+{
+	return i->op >= DIF_JA && i->op <= DIF_JULE && i->imm >= 0 && i->imm < end - i - 1 &&
+	       insn_is_false(i + 1 + i->imm);
+}
+
+/* Are two clauses' predicates the same instructions? How far a branch to the end leads does not
+ * count. */
+static bool
+predicates_equal(const struct dif *d, uint32_t clause, uint32_t other)
+{
+	const struct dif_clause *c = &d->clauses[clause], *o = &d->clauses[other];
+	const struct dif_insn *i = &d->code[c->code], *end = i + c->length;
+	const struct dif_insn *j = &d->code[o->code], *other_end = j + o->length;
+	uint32_t length = d->predicates[clause].length, n = 0;
+
+	for (; n < length && i->op == j->op && i->d == j->d && i->a == j->a && i->b == j->b &&
+	       insn_goes_to_false(i, end) == insn_goes_to_false(j, other_end) &&
+	       (i->imm == j->imm || insn_goes_to_false(i, end));
+	     n++, i++, j++)
+		;
+	return n == length && d->predicates[other].length == length &&
+	       insn_is_false(i) == insn_is_false(j);
+}
+
+static void
+predicate_number(const struct dif *d, uint32_t clause, const struct pass *p)
+{
+	struct dif_predicate *to = &d->predicates[clause];
+	uint32_t other = 0;
+
+	*to = (struct dif_predicate){0, p->asks_more ? 0 : p->predicate};
+	if (to->length == 0)
+		return;
+	while (other < clause &&
+	       (d->predicates[other].number == 0 || !predicates_equal(d, clause, other)))
+		other++;
+	to->number = other < clause ? d->predicates[other].number : clause + 1;
 }
 
 size_t
@@ -344,5 +421,7 @@ dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal 
 	if (p.cost > DIF_MAX_COST)
 		dif_refuse(&p, "touches too much memory; strsize, scratch and specsize count");
 	why->error = p.error;
+	if (p.error == NULL)
+		predicate_number(d, clause, &p);
 	return p.error != NULL ? -EINVAL : 0;
 }

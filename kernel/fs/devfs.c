@@ -242,13 +242,13 @@ random_read(struct file *f, struct uio *u)
 static unsigned
 random_poll(struct file *f)
 {
-	return POLLIN | POLLOUT;
+	return POLLIN;
 }
 
 static int64_t
 random_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
-	return request == RNDGETENTCNT ? copy_out(arg, &random_bits, sizeof(random_bits)) : -ENOTTY;
+	return request == RNDGETENTCNT ? copy_out(arg, &random_bits, sizeof(random_bits)) : -EINVAL;
 }
 
 static int64_t

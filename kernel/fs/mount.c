@@ -178,10 +178,12 @@ mount_set_flags(struct mount *m, unsigned flags)
 unsigned
 mount_flags_of(const struct vnode *vn)
 {
-	const struct mount *m = flags_seen != 0 ? mount_of(vn) : NULL;
+	unsigned seen = __atomic_load_n(&flags_seen, __ATOMIC_RELAXED);
+	const struct mount *m = seen != 0 ? mount_of(vn) : NULL;
 
-	/* What is open still of a mount that was detached: any mount's. Pipes have no `dev`. */
-	return m != NULL ? m->flags : vn->dev != 0 ? flags_seen : 0;
+	/* What is open still of a mount that was detached: what any mount forbids, but not to
+	 * follow links. Pipes have no `dev`. */
+	return m != NULL ? m->flags : vn->dev != 0 ? seen & ~(unsigned)MS_NOSYMFOLLOW : 0;
 }
 
 unsigned

@@ -5,9 +5,12 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/fasync.h"
+#include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
@@ -201,7 +204,23 @@ static int64_t
 socket_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
 	struct socket *so = f->vn->data;
-	int64_t r = so->ops->ioctl != NULL ? so->ops->ioctl(so, request, arg) : -ENOTTY;
+	int32_t n = 0; /* nothing is ever sent out of band */
+	int64_t r;
+
+	switch (request) {
+	case FIOSETOWN:
+	case SIOCSPGRP:
+		return copy_in(&n, arg, sizeof(n)) != 0 ? -EFAULT
+							: fasync_fcntl(f, F_SETOWN, (uint32_t)n);
+	case FIOGETOWN:
+	case SIOCGPGRP:
+		n = (int32_t)fasync_fcntl(f, F_GETOWN, 0);
+		return copy_out(arg, &n, sizeof(n));
+	case SIOCATMARK:
+		if (so->type == SOCK_STREAM)
+			return copy_out(arg, &n, sizeof(n));
+	}
+	r = so->ops->ioctl != NULL ? so->ops->ioctl(so, request, arg) : -ENOTTY;
 
 	/* Programs ask about interfaces on whatever socket they have. */
 	return r == -ENOTTY && inet_interface_ioctl != NULL ? inet_interface_ioctl(request, arg)

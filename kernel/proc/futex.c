@@ -359,7 +359,7 @@ sys_get_robust_list(const uint64_t a[6])
 
 	spin_lock(&proc_lock);
 	l = (uint32_t)a[0] == 0 ? curlwp() : lwp_find((uint32_t)a[0]);
-	if (l != NULL)
+	if (l != NULL) /* Linux compares real ids here, ptrace's are effective ones */
 		error =
 		    l->thread->proc == curproc() || proc_may_trace(l->thread->proc) ? 0 : -EPERM;
 	if (error == 0)

@@ -274,27 +274,27 @@ sys_madvise(const uint64_t a[6])
 }
 
 /*
- * Syncs the files that are mapped shared there, whose pages are clean, if MS_SYNC is given. 0, or
- * the error of one; -EBUSY at what is locked, with MS_INVALIDATE.
+ * Syncs the files that are mapped shared there, whose pages are clean, if MS_SYNC is given. Stops
+ * at the first error, which is -EBUSY at what is locked, with MS_INVALIDATE.
  */
 static int
 sync_range(struct vmspace *vm, uint64_t start, uint64_t size, uint64_t flags)
 {
 	struct vm_range r = {.end = start};
-	bool busy = false;
 	int error = 0;
 
-	while (!busy && r.end - start < size && vm_range_next(vm, &r)) {
+	while (error == 0 && r.end - start < size && vm_range_next(vm, &r)) {
 		bool in = r.start <= start || r.start - start < size;
 		bool wanted = in && r.shared && (flags & MS_SYNC);
-		int e = r.object != NULL && wanted ? vnode_sync(r.object) : 0;
 
-		error = e != 0 ? e : error;
-		busy = in && r.locked && (flags & MS_INVALIDATE);
+		if (in && r.locked && (flags & MS_INVALIDATE))
+			error = -EBUSY;
+		else if (r.object != NULL && wanted)
+			error = vnode_sync(r.object);
 		if (r.object != NULL)
 			vnode_pager.unref(r.object, false);
 	}
-	return busy ? -EBUSY : error;
+	return error;
 }
 
 /*

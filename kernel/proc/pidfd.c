@@ -31,14 +31,14 @@ pidfd_file_open(struct file *f)
 struct proc *
 pidfd_proc(const struct file *f)
 {
-	uint32_t pid = proc_of_dir(f->vn);
-	const struct pidfd *d = f->vn->data;
+	struct pidfd d;
 	struct proc *p;
 
-	if (pid != 0)
-		return proc_find(pid);
-	p = proc_find(d->pid);
-	return p != NULL && p->start_ns == d->start_ns ? p : NULL;
+	d.pid = proc_of_dir(f->vn, &d.start_ns);
+	if (d.pid == 0)
+		d = *(const struct pidfd *)f->vn->data;
+	p = proc_find(d.pid);
+	return p != NULL && p->start_ns == d.start_ns ? p : NULL;
 }
 
 static unsigned
@@ -73,7 +73,7 @@ pidfd_get_or_dir(uint64_t fd)
 {
 	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
-	return f != NULL && proc_of_dir(f->vn) != 0 ? f : pidfd_get(fd);
+	return f != NULL && proc_of_dir(f->vn, NULL) != 0 ? f : pidfd_get(fd);
 }
 
 struct file *

@@ -154,11 +154,10 @@ sys_prctl(const uint64_t a[6])
 		return p->caps.keep;
 	case PR_GET_SECUREBITS:
 		return p->caps.keep ? SECBIT_KEEP_CAPS : 0;
-	case PR_SET_SECUREBITS: /* of which there is one */
-		if (!capable(CAP_SETPCAP))
-			return -EPERM;
-		return a[1] & ~(uint64_t)SECBIT_KEEP_CAPS ? -EINVAL
-							  : set_flag(&p->caps.keep, a[1] != 0);
+	case PR_SET_SECUREBITS:
+		return !capable(CAP_SETPCAP) || (a[1] & ~(uint64_t)SECBIT_KEEP_CAPS)
+			   ? -EPERM
+			   : set_flag(&p->caps.keep, a[1] != 0);
 	case PR_SET_KEEPCAPS:
 		return set_flag(&p->caps.keep, a[1]);
 	case PR_SET_NAME:

@@ -223,7 +223,7 @@ proc_rename(struct lwp *l, const char *name)
 	if (l != &p->first)
 		return;
 	strlcpy(p->name, l->thread->name, sizeof(p->name));
-	for_each_lwp(other, p) thread_forget_predicate(other->thread);
+	for_each_lwp(other, p) thread_predcache_forget(other->thread);
 }
 
 /* For the last threads, each at its number: that number << 32 | the process's. Atomic. */

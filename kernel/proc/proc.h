@@ -283,8 +283,9 @@ struct proc *proc_next(const struct proc *p);
 struct proc *proc_find(uint32_t pid);
 /* The thread with that number, of a process. NULL: there is none. proc_lock held. */
 struct lwp *lwp_find(uint32_t tid);
-/* The process of which a vnode is the directory in /proc; 0: it is none. procfs.c defines it. */
-uint32_t proc_of_dir(const struct vnode *vn);
+/* The process of which a vnode is the directory in /proc, and its start unless start_ns is NULL;
+ * 0: it is none. procfs.c defines it. */
+uint32_t proc_of_dir(const struct vnode *vn, uint64_t *start_ns);
 /* The thread with that number, if it is one of p. NULL: it is not. proc_lock held. */
 struct lwp *lwp_of(const struct proc *p, uint32_t tid);
 /* The process that has that number, or a thread of it has. NULL: there is none. proc_lock held. */

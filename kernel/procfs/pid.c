@@ -80,8 +80,16 @@ batch_add_thread(struct thread *t, void *b)
 bool
 procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
+	const struct proc *p;
+
 	child->file = &procfs_pid;
-	return procfs_number(name, PID_MAX, &child->pid) && child->pid != 0;
+	if (!procfs_number(name, PID_MAX, &child->pid) || child->pid == 0)
+		return false;
+	spin_lock(&proc_lock);
+	p = proc_find(child->pid);
+	child->start_ns = p != NULL ? p->start_ns : 0;
+	spin_unlock(&proc_lock);
+	return true;
 }
 
 /* Processes, and threads of the kernel. */

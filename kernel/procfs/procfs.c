@@ -162,11 +162,15 @@ static const struct vnode_ops dir_ops = {
 };
 
 uint32_t
-proc_of_dir(const struct vnode *vn)
+proc_of_dir(const struct vnode *vn, uint64_t *start_ns)
 {
 	const struct procfs_node *n = vn->data;
 
-	return vn->ops == &dir_ops && n->file == &procfs_pid ? n->pid : 0;
+	if (vn->ops != &dir_ops || n->file != &procfs_pid)
+		return 0;
+	if (start_ns != NULL)
+		*start_ns = n->start_ns;
+	return n->pid;
 }
 
 /* Describes a name of dir. */

@@ -25,13 +25,14 @@ typedef bool procfs_add_fn(void *arg, const char *name, uint32_t mode, uint64_t 
 /* What a vnode's `data` points to. */
 struct procfs_node {
 	const struct procfs_file *file;
-	uint32_t pid;     /* whose it is; 0: the machine's */
-	uint32_t tid;     /* a thread of it; 0: the whole process */
-	unsigned fd;      /* a descriptor */
-	char *text;       /* from kmalloc(): where a link leads, or a sysctl's name */
-	struct vnode *to; /* where a link leads, with a reference; NULL: where the text says */
-	int error;        /* of who follows the link */
-	bool syslog;      /* the process that looked it up may know addresses of the kernel */
+	uint32_t pid;      /* whose it is; 0: the machine's */
+	uint32_t tid;      /* a thread of it; 0: the whole process */
+	uint64_t start_ns; /* the process's, in its directory */
+	unsigned fd;       /* a descriptor */
+	char *text;        /* of kmalloc(): a symbolic link's, or the name of a sysctl */
+	struct vnode *to;  /* where a link leads, with a reference; NULL: where the text says */
+	int error;         /* of who follows the link */
+	bool syslog;       /* the process that looked it up may know addresses of the kernel */
 };
 
 struct procfs_file {

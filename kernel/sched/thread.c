@@ -121,7 +121,7 @@ thread_rename(struct thread *t, const char *name)
 	strlcpy(t->name, name, sizeof(t->name));
 	t->ident = ktr_thread_ident(t->tid);
 	ktr_thread_name(t->tid, t->name);
-	thread_forget_predicate(t);
+	thread_predcache_forget(t);
 }
 
 static bool
@@ -482,7 +482,7 @@ thread_change_tid(uint32_t tid)
 	spin_lock(&threads_lock);
 	list_remove(&t->all);
 	t->tid = tid;
-	thread_forget_predicate(t);
+	thread_predcache_forget(t);
 	list_append(threads_of(tid), &t->all);
 	spin_unlock(&threads_lock);
 	/* Each event is of the thread that runs, and a thread that runs was queued. */

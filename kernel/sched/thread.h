@@ -68,10 +68,12 @@ struct cpu_sums {
 };
 
 struct thread {
-	/* The number of a predicate that is false for it (kernel/dtrace/enable.c), until its pid,
-	 * tid or name changes; else 0. The first member: KTR_PORT_FALSE(). Atomic */
-	uint64_t false_predicate;
-	struct arch_context ctx; /* [r] saved registers while not running */
+	/* The predicate cache: the number of one that is false for it (kernel/dtrace/enable.c)
+	 * until its pid, its tid, its process's name or its own changes; else 0. The first member:
+	 * KTR_PORT_PREDCACHE(). Atomic */
+	uint64_t predcache;
+	uint32_t predcache_changes; /* how often one of these has changed; atomic */
+	struct arch_context ctx;    /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t
 	    tid; /* [t] of a process's first thread: equal to the pid. Only exec() changes it */
@@ -193,12 +195,30 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
-/* After a change of what D's predicates know of a thread. Any context. */
+/* After a change of what a predicate in the cache may ask for. Any context. */
 static inline void
-thread_forget_predicate(struct thread *t)
+thread_predcache_forget(struct thread *t)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ecb_ask() */
-	__atomic_store_n(&t->false_predicate, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&t->predcache_changes, 1, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with thread_predcache_set() */
+	__atomic_store_n(&t->predcache, 0, __ATOMIC_RELAXED);
+}
+static inline uint32_t
+thread_predcache_changes(const struct thread *t)
+{
+	return __atomic_load_n(&t->predcache_changes, __ATOMIC_ACQUIRE);
+}
+/* The running thread: a predicate was false, as it was evaluated after `changes`. If there has been
+ * one since, either this sees it, or who has made it forgets the number after it is stored. */
+static inline void
+thread_predcache_set(struct thread *t, uint64_t number, uint32_t changes)
+{
+	if (__atomic_load_n(&t->predcache, __ATOMIC_RELAXED) == number)
+		return;
+	__atomic_store_n(&t->predcache, number, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (thread_predcache_changes(t) != changes)
+		__atomic_store_n(&t->predcache, 0, __ATOMIC_RELAXED);
 }
 /* Renames a thread that runs, or that others can find. proc_lock held: one renames at a time. */
 void thread_rename(struct thread *t, const char *name);

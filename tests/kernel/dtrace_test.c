@@ -11,8 +11,12 @@
 #include "arch/smp.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
@@ -364,6 +368,114 @@ KTEST(dtrace_nmi)
 }
 
 static bool going; /* atomic */
+
+/* Those of a tid that nobody has, or of that thread's. */
+#define OF_THREAD(tid, ...)                                                               \
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_TID}, {DIF_OR | DIF_IMM, 2, 0, 0, (tid)}, \
+	       {DIF_JEQ, 0, 1, 2, 1}, {DIF_RET, 0, 0, 0, 1}, __VA_ARGS__)
+#define NOBODY 0x7fffffff
+
+/* How many programs of `a` n calls of dtrace_outer() run. */
+static uint64_t
+runs(unsigned n)
+{
+	uint64_t before = status(&a).fired;
+
+	for (unsigned i = 0; i < n; i++)
+		dtrace_outer(i);
+	return status(&a).fired - before;
+}
+
+KTEST(dtrace_predicates_are_cached_while_a_function_has_one_clause)
+{
+	int other = ktr_owner_register("other", NULL);
+
+	begin();
+	OF_THREAD(NOBODY, RET);
+	at("fbt::dtrace_inner:entry");
+	OF_THREAD(NOBODY, {DIF_OR | DIF_IMM, 3, 0, 0, 1}, RET);
+	at("fbt::dtrace_inner:return");
+	start(&a, 2);
+	KT_EQ(runs(3), 1); /* both are the same predicate */
+	KT_EQ(runs(3), 0);
+	thread_rename(curthread(), curthread()->name);
+	KT_EQ(runs(3), 1);
+	make(&m);
+	OF_THREAD((int32_t)curthread()->tid, RET);
+	at("fbt::dtrace_inner:entry");
+	start(&b, 1);
+	KT_EQ(runs(3), 3); /* the entries */
+	KT_EQ(status(&b).completed, 3);
+	stop(&b);
+	unload(&b);
+	KT_EQ(runs(3), 0);
+	KT_EQ(ktr_select((unsigned)other, "fbt::dtrace_inner:", true, NULL, NULL, 0), 2);
+	KT_EQ(runs(3), 6);
+	KT_EQ(ktr_owner_unregister((unsigned)other), 0);
+	KT_EQ(runs(3), 0);
+	stop(&a);
+	unload(&a);
+	make(&m);
+	OF_THREAD((int32_t)curthread()->tid, RET);
+	at("fbt::dtrace_inner:entry");
+	thread_predcache_forget(curthread());
+	start(&a, 1);
+	KT_EQ(runs(3), 3);
+	KT_EQ(curthread()->predcache, 0);
+	stop(&a);
+	unload(&a);
+	end();
+}
+
+static void
+change_tid(void *arg)
+{
+	struct thread *t = curthread();
+
+	thread_predcache_set(t, 7, thread_predcache_changes(t));
+	KT_EQ(t->predcache, 7);
+	thread_change_tid(TID_MAX);
+	KT_EQ(t->predcache, 0);
+	__atomic_store_n((bool *)arg, true, __ATOMIC_RELEASE);
+}
+
+KTEST(dtrace_predicates_are_asked_again_after_a_change)
+{
+	static struct proc p;
+	static struct thread first, second;
+	static struct lwp lwp;
+	struct thread *t = curthread();
+	uint32_t changes = thread_predcache_changes(t);
+	bool done = false;
+
+	/* The first thread's name is also the process's, for which others have asked. */
+	p.first.thread = &first;
+	lwp.thread = &second;
+	first.proc = second.proc = &p;
+	first.tid = second.tid = t->tid;
+	list_init(&p.lwps);
+	list_append(&p.lwps, &p.first.sibling);
+	list_append(&p.lwps, &lwp.sibling);
+	thread_predcache_set(&first, 7, 0);
+	thread_predcache_set(&second, 7, 0);
+	spin_lock(&proc_lock);
+	proc_rename(&lwp, t->name);
+	KT_EQ(first.predcache, 7);
+	KT_EQ(second.predcache, 0);
+	thread_predcache_set(&second, 7, thread_predcache_changes(&second));
+	KT_EQ(second.predcache, 7);
+	proc_rename(&p.first, t->name);
+	spin_unlock(&proc_lock);
+	KT_EQ(first.predcache, 0);
+	KT_EQ(second.predcache, 0);
+	/* A change meanwhile. */
+	thread_predcache_forget(t);
+	thread_predcache_set(t, 7, changes);
+	KT_EQ(t->predcache, 0);
+	KT_NE(thread_create("test", PRIO_KERN, change_tid, &done), NULL);
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
 
 static void
 come_and_go(unsigned i, void *arg)

@@ -14,7 +14,6 @@
 #include "ktr/control.h"
 #include "ktr/hook.h"
 #include "ktr/ktr.h"
-#include "ktr/port.h"
 #include "ktr/sdt.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
@@ -181,42 +180,42 @@ KTEST(ktr_functions_go_on_at_once_while_all_owners_sleep)
 	ktr_test_end();
 }
 
+static void
+set_predicates(unsigned owner, uint64_t number)
+{
+	for (uint32_t i = 0; i < ktr_site_count(); i++) {
+		struct ktr_site *site = ktr_site_get(i);
+
+		if ((site->owners >> owner & 1) != 0 && strcmp(site->func, "hook_outer") != 0)
+			KT_EQ(ktr_hook_predicate(site, number), number != 0);
+	}
+}
+
 KTEST(ktr_functions_do_not_fire_while_their_owners_predicate_is_false)
 {
 	int owner = ktr_owner_register("test", see), other = ktr_owner_register("other", see);
-	struct ktr_site *of_owner = NULL;
+	uint64_t number = KTR_PREDICATE((unsigned)owner, 7);
+	struct thread *t = curthread();
 
 	ktr_test_begin(64);
 	KT_GT(owner, 1);
 	KT_GT(other, 1);
 	KT_EQ(ktr_select((unsigned)owner, "fbt::hook_*:", true, NULL, NULL, 0), 6);
-	curthread()->false_predicate = 7;
+	thread_predcache_set(t, number, thread_predcache_changes(t));
 	KT_EQ(calls_of_probes(), 6);
-	ktr_port_lock();
-	for (uint32_t i = 0; i < ktr_site_count(); i++) {
-		struct ktr_site *site = ktr_site_get(i);
-
-		if ((site->owners >> owner & 1) != 0 && strcmp(site->func, "hook_outer") != 0) {
-			ktr_hook_predicate(site, (unsigned)owner, 7);
-			of_owner = site;
-		}
-	}
-	ktr_port_unlock();
+	set_predicates((unsigned)owner, number);
 	KT_EQ(calls_of_probes(), 2);
-	curthread()->false_predicate = 8;
+	thread_predcache_set(t, number + 256, thread_predcache_changes(t));
 	KT_EQ(calls_of_probes(), 6);
-	thread_rename(curthread(), curthread()->name);
-	KT_EQ(curthread()->false_predicate, 0);
-	curthread()->false_predicate = 7;
-	/* Another owner is told of all; and what is left of this one's has no predicate. */
+	thread_predcache_set(t, number, thread_predcache_changes(t));
+	/* Another owner is told of all, and no more is hidden when that one has gone. */
 	KT_EQ(ktr_select((unsigned)other, "fbt::hook_inner:", true, NULL, NULL, 0), 2);
 	KT_EQ(calls_of_probes(), 2 + 2 * 2);
-	ktr_port_lock();
-	ktr_hook_predicate(of_owner, (unsigned)other, 7);
-	ktr_port_unlock();
 	KT_EQ(ktr_owner_unregister((unsigned)other), 0);
-	KT_EQ(calls_of_probes(), 4);
-	curthread()->false_predicate = 0;
+	KT_EQ(calls_of_probes(), 2);
+	set_predicates((unsigned)owner, 0);
+	KT_EQ(calls_of_probes(), 6);
+	thread_predcache_forget(t);
 	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
 	ktr_test_end();
 }

@@ -56,12 +56,23 @@ errors_of_maps(void)
 	       errno == EINVAL;
 }
 
+static void
+ignores(int sig)
+{
+}
+
 static int
 keeps_timeouts(void *arg)
 {
 	struct timespec t = {0, 2 * MS};
 	struct timeval v = {0, 2000};
+	struct timespec most = {3600, 0};
+	timer_t timer;
+	struct itimerspec soon = {.it_value = {0, 2 * MS}, .it_interval = {0, 2 * MS}};
 
+	signal(SIGALRM, ignores);
+	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) != 0)
+		return 0;
 	if (personality(0x4000000) == -1) /* STICKY_TIMEOUTS */
 		return 0;
 	if (syscall(SYS_ppoll, NULL, 0, &t, NULL, 8) != 0 || t.tv_nsec != 2 * MS)
@@ -72,6 +83,10 @@ keeps_timeouts(void *arg)
 	if (syscall(SYS_select, 0, NULL, NULL, NULL, &v) != 0 || v.tv_usec != 2000)
 		return 0;
 #endif
+	if (timer_settime(timer, 0, &soon, NULL) != 0 ||
+	    !FAILS(syscall(SYS_ppoll, NULL, 0, &most, NULL, 8), EINTR) || most.tv_sec != 3600 ||
+	    most.tv_nsec != 0 || timer_delete(timer) != 0)
+		return 0;
 	return personality(0) != -1 && syscall(SYS_ppoll, NULL, 0, &t, NULL, 8) == 0 &&
 	       t.tv_nsec == 0 && v.tv_sec == 0;
 }
@@ -141,6 +156,9 @@ waits_for_devices(void)
 
 		good = good && fd >= 0 && (devs[i].can ? r == 0 : FAILS(r, EPERM));
 		good = good && poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+		/* When there is enough, nothing waits to be written. */
+		p.events = POLLIN | POLLOUT;
+		good = good && (!devs[i].can || (poll(&p, 1, 0) == 1 && p.revents == POLLIN));
 		close(fd);
 	}
 	close(set);
@@ -153,7 +171,7 @@ tells_entropy(void)
 	FILE *f = fopen("/proc/sys/kernel/random/entropy_avail", "r");
 	int fd = open("/dev/urandom", O_RDONLY), n = -1, told = -2;
 	bool good = f != NULL && fscanf(f, "%d", &n) == 1 && ioctl(fd, RNDGETENTCNT, &told) == 0 &&
-		    n == told && n > 0;
+		    n == told && n > 0 && FAILS(ioctl(fd, TCGETS, NOWHERE), EINVAL);
 
 	if (f != NULL)
 		fclose(f);
@@ -167,11 +185,14 @@ sets_terminal_as_of_old(void)
 {
 	struct termio old;
 	struct termios now, then;
+	unsigned char bytes[sizeof(old)];
 	int master, slave;
 	bool good = ptys_pair(&master, &slave) && ioctl(slave, TCGETS, &now) == 0 &&
 		    ioctl(slave, TCGETA, &old) == 0 && old.c_lflag == (unsigned short)now.c_lflag &&
 		    old.c_iflag == (unsigned short)now.c_iflag &&
 		    memcmp(old.c_cc, now.c_cc, sizeof(old.c_cc)) == 0;
+	memset(bytes, 0, sizeof(bytes));
+	good = good && ioctl(slave, TCGETA, bytes) == 0 && bytes[sizeof(bytes) - 1] == 0;
 
 	old.c_lflag &= (unsigned short)~ECHO;
 	old.c_cc[VEOF] = 'z';
@@ -193,6 +214,7 @@ static bool
 knows_levels(void)
 {
 	int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0), v = 0;
+	int ping = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP), who = -getpgrp();
 	socklen_t len = sizeof(v);
 	bool good = FAILS(getsockopt(tcp, 500, 1, &v, &len), EOPNOTSUPP) &&
 		    FAILS(getsockopt(tcp, IPPROTO_UDP, 1, &v, &len), EOPNOTSUPP) &&
@@ -201,10 +223,19 @@ knows_levels(void)
 		    FAILS(getsockopt(tcp, IPPROTO_IP, -1, &v, &len), ENOPROTOOPT) &&
 		    FAILS(getsockopt(udp, IPPROTO_UDP, -1, &v, &len), ENOPROTOOPT) &&
 		    FAILS(setsockopt(tcp, 500, 1, &v, len), ENOPROTOOPT) &&
-		    FAILS(ioctl(udp, 0x8905 /* SIOCATMARK */, &v), ENOTTY) &&
-		    ioctl(tcp, 0x8905, &v) == 0 && v == 0 &&
-		    FAILS(ioctl(tcp, 0x8905, NOWHERE), EFAULT);
+		    (ping < 0 || /* not everybody may */
+		     FAILS(getsockopt(ping, IPPROTO_UDP, 1, &v, &len), EOPNOTSUPP)) &&
+		    FAILS(ioctl(udp, SIOCATMARK, &v), ENOTTY);
 
+	v = 5;
+	good = good && ioctl(tcp, SIOCATMARK, &v) == 0 && v == 0 &&
+	       FAILS(ioctl(tcp, SIOCATMARK, NOWHERE), EFAULT);
+	good = good && ioctl(udp, SIOCGPGRP, &v) == 0 && v == 0 &&
+	       ioctl(udp, SIOCSPGRP, &who) == 0 && ioctl(udp, FIOGETOWN, &v) == 0 && v == who;
+	who = getpid();
+	good = good && ioctl(tcp, FIOSETOWN, &who) == 0 && fcntl(tcp, F_GETOWN) == who &&
+	       FAILS(ioctl(tcp, FIOSETOWN, NOWHERE), EFAULT);
+	close(ping);
 	close(tcp);
 	close(udp);
 	return good;
@@ -239,6 +270,8 @@ sets_bits(void *arg)
 	if (prctl(PR_SET_SECUREBITS, 16) != 0 || prctl(PR_GET_SECUREBITS) != 16 ||
 	    prctl(PR_GET_KEEPCAPS) != 1 || prctl(PR_SET_SECUREBITS, 0) != 0 ||
 	    prctl(PR_GET_KEEPCAPS) != 0)
+		return 0;
+	if (!FAILS(prctl(PR_SET_SECUREBITS, 16 | 1 << 12), EPERM) || prctl(PR_GET_SECUREBITS) != 0)
 		return 0;
 	return setresuid(NOBODY, NOBODY, NOBODY) == 0 && FAILS(prctl(PR_SET_SECUREBITS, 0), EPERM);
 }

@@ -580,14 +580,16 @@ def partitions():
                    options=device).expect().out.replace("\r", "")
         files = boot("cd /sys/block; echo *; cd vda; echo *\n"
                      "for f in dev removable ro size */partition */dev */ro */start */size; do echo $f $(cat $f); done\n"
-                     "grep -q \"vda2 $(cat vda2/stat)$\" /proc/diskstats || echo stat\n"
+                     "for b in vda vda1; do echo $(cat /sys/block/vda/${b#vda}/stat /sys/block/vda/$b/stat 2> /dev/null); echo $(grep -w $b /proc/diskstats); done\n"
                      "echo 1 > size\n",
                      options=device).out.replace("\r", "")
         values = {"partition": (1, 2), "dev": ("254:1", "254:2"), "ro": (0, 0),
                   "start": (2048, 12288), "size": (8192, 2048)}
-        check_eq(files.splitlines()[:-1],
-                 ["vda", "dev removable ro size stat trace vda1 vda2",
-                  "dev 254:0", "removable 0", "ro 0", "size 32768"] +
+        lines, stats = files.splitlines()[:-5], files.splitlines()[-5:-1]
+        check_eq(stats[::2], [" ".join(line.split()[3:]) for line in stats[1::2]], f"{table}: stat")
+        check_eq(len(stats[0].split()), 17, f"{table}: numbers of stat")
+        check_eq(lines,
+                 ["vda", "dev removable ro size stat trace vda1 vda2", "dev 254:0", "removable 0", "ro 0", "size 32768"] +
                  [f"vda{n}/{name} {value[n - 1]}" for name, value in values.items() for n in (1, 2)],
                  f"{table}: /sys/block")
         check_match(r"can't create size: ", files, "what is only read")

@@ -456,6 +456,60 @@ a_predicate_ends_the_program_or_lets_it_go_on(void **state)
 	assert_int_equal(status().completed, 1);
 }
 
+/* The clauses' numbers: of the same predicate, or of none that can be cached. */
+static void
+a_predicate_can_be_cached_if_it_asks_for_the_thread_alone(void **state)
+{
+#define THREAD_IS(n) {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, SET(2, n)
+#define FALSE                       \
+	{                           \
+		DIF_RET, 0, 0, 0, 1 \
+	}
+	static const uint32_t numbers[] = {1,  1,  3, 4, 0,  0, 7,  0,  0,
+					   10, 10, 0, 0, 14, 0, 16, 17, 17};
+
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	CLAUSE(&m, THREAD_IS(42), {DIF_JNE, 0, 1, 2, 2}, {DIF_STV, 0, 1, 0, 0}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(42), {DIF_JNE, 0, 1, 2, 1}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(43), {DIF_JNE, 0, 1, 2, 1}, RET, FALSE);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_EXECNAME}, TEXT(2, "x"), {DIF_SCMP, 1, 1, 2, 0},
+	       {DIF_JNE, 0, 1, 0, 1}, RET, FALSE);
+	/* A text in memory may change, */
+	CLAUSE(&m, SET(1, 0x1000), TEXT(2, "x"), {DIF_SCMP, 1, 1, 2, 0}, {DIF_JNE, 0, 1, 0, 1}, RET,
+	       FALSE);
+	/* even if there is such an address on one way only. */
+	CLAUSE(&m, THREAD_IS(0x1000), {DIF_JEQ, 0, 1, 2, 1}, TEXT(2, "y"), TEXT(1, "x"),
+	       {DIF_SCMP, 1, 1, 2, 0}, {DIF_JNE, 0, 1, 0, 1}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(4), {DIF_JEQ, 0, 1, 2, 2}, TEXT(2, "y"), {DIF_JA, 0, 0, 0, 1},
+	       TEXT(2, "z"), TEXT(1, "x"), {DIF_SCMP, 1, 1, 2, 0}, {DIF_JNE, 0, 1, 0, 1}, RET,
+	       FALSE);
+	/* More is asked for later; on the way between two branches; before. */
+	CLAUSE(&m, THREAD_IS(4), {DIF_JNE, 0, 1, 2, 3}, {DIF_ARG, 1, 0, 0, 0},
+	       {DIF_JEQ, 0, 1, 0, 1}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(4), {DIF_JNE, 0, 1, 2, 4}, {DIF_LDV, 3, 0, 0, 0},
+	       {DIF_JNE, 0, 3, 0, 1}, FALSE, RET, FALSE);
+	/* What is never reached may be anything. */
+	CLAUSE(&m, THREAD_IS(4), {DIF_JA, 0, 0, 0, 1}, {DIF_JA, 0, 0, 0, INT32_MIN},
+	       {DIF_JNE, 0, 1, 2, 1}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(4), {DIF_JA, 0, 0, 0, 1}, {DIF_JA, 0, 0, 0, INT32_MIN},
+	       {DIF_JNE, 0, 1, 2, 2}, SET(1, 1), RET, FALSE);
+	CLAUSE(&m, RET, {DIF_JA, 0, 0, 0, INT32_MIN}, {DIF_JA, 0, 0, 0, INT32_MAX}, FALSE);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_TIMESTAMP}, {DIF_STV, 0, 1, 0, 0}, THREAD_IS(4),
+	       {DIF_JNE, 0, 1, 2, 1}, RET, FALSE);
+	/* It is the opposite of the 16th. */
+	CLAUSE(&m, THREAD_IS(7), {DIF_JEQ, 0, 1, 2, 1}, FALSE, RET);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_UID}, {DIF_JNE, 0, 1, 0, 1}, RET, FALSE);
+	CLAUSE(&m, THREAD_IS(7), {DIF_JEQ, 0, 1, 2, 1}, RET, FALSE);
+	/* pid == 5 || pid == 6 */
+	CLAUSE(&m, THREAD_IS(5), {DIF_JEQ, 0, 1, 2, 2}, SET(2, 6), {DIF_JNE, 0, 1, 2, 1}, RET,
+	       FALSE);
+	CLAUSE(&m, THREAD_IS(5), {DIF_JEQ, 0, 1, 2, 2}, SET(2, 6), {DIF_JNE, 0, 1, 2, 2},
+	       {DIF_STV, 0, 1, 0, 0}, RET, FALSE);
+	load_it(1);
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_int_equal(d.predicates[i].number, numbers[i]);
+}
+
 /* The port of these tests knows none of them. */
 static void
 variables_of_the_firing_are_asked_of_no_port(void **state)
@@ -576,6 +630,7 @@ main(void)
 	    TEST(what_is_not_right_is_refused_with_a_reason),
 	    TEST(a_damaged_image_is_refused),
 	    TEST(a_predicate_ends_the_program_or_lets_it_go_on),
+	    TEST(a_predicate_can_be_cached_if_it_asks_for_the_thread_alone),
 	    TEST(variables_of_the_firing_are_asked_of_no_port),
 	    TEST(a_program_that_begins_within_another_one_is_refused),
 	    TEST(what_is_never_reached_may_be_any_bytes),

@@ -264,7 +264,7 @@ inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_
 		info = tcp_info_of(&s->tcp);
 	else if (level == IPPROTO_TCP && stream)
 		error = get_tcp(s, name, &value);
-	else if (level == IPPROTO_UDP && so->type == SOCK_DGRAM)
+	else if (level == IPPROTO_UDP && so->type == SOCK_DGRAM && so->protocol == level)
 		error = -ENOPROTOOPT;
 	inet_unlock();
 	if (level == IPPROTO_TCP && stream && name == TCP_INFO)

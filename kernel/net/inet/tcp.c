@@ -560,19 +560,6 @@ inet_tcp_release(struct socket *so)
 }
 
 static int64_t
-inet_tcp_ioctl(struct socket *so, unsigned request, uint64_t arg)
-{
-	struct inet_socket *s = inet_of(so);
-	int32_t n = request == SIOCATMARK ? 0 : -1; /* there are no urgent bytes */
-
-	if (request != FIONREAD && request != TIOCOUTQ && request != SIOCATMARK)
-		return -ENOTTY;
-	inet_lock();
-	if (n < 0 && !s->tcp.listening)
-		n = (int32_t)(request == FIONREAD ? s->tcp.unread : s->tcp.unacked);
-	inet_unlock();
-	return n < 0 ? -EINVAL : copy_out(arg, &n, sizeof(n));
-}
 
 static void
 inet_tcp_destroy(struct socket *so)
