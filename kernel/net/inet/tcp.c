@@ -560,6 +560,19 @@ inet_tcp_release(struct socket *so)
 }
 
 static int64_t
+inet_tcp_ioctl(struct socket *so, unsigned request, uint64_t arg)
+{
+	struct inet_socket *s = inet_of(so);
+	int32_t n = -1;
+
+	if (request != FIONREAD && request != TIOCOUTQ)
+		return -ENOTTY;
+	inet_lock();
+	if (!s->tcp.listening)
+		n = (int32_t)(request == FIONREAD ? s->tcp.unread : s->tcp.unacked);
+	inet_unlock();
+	return n < 0 ? -EINVAL : copy_out(arg, &n, sizeof(n));
+}
 
 static void
 inet_tcp_destroy(struct socket *so)
