@@ -107,7 +107,7 @@ def flush_off():
 
 @portable_test("show ktr: filters by CPU, class, thread, text and time, counts, and relative times")
 def filters():
-    with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:
+    with guest("--mask", "SCHED,PROC,SYSC", smp=2) as c:
         shell(c, "load fork -n 20 -j 4")
         every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
         check(len(every) > 200, f"{len(every)} events, expected more than 200")
@@ -152,7 +152,7 @@ def no_events():
 
 @portable_test("search goes back and forth, mark stays, and times count from it")
 def search():
-    with guest("--mask", "PROC", smp=4) as c:
+    with guest("--mask", "PROC", smp=2) as c:
         shell(c, "load fork -n 20 -j 2")
         every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
         forks = [e for e in every if e[5].startswith("fork: parent")]
@@ -211,7 +211,7 @@ def every_instruction():
 
 @test("next steps over calls, until leaves a function or reaches an address, in this thread only")
 def next_until():
-    for smp in cpus():
+    for smp in cpus(of=(1, 2)):
         with guest(smp=smp) as c:
             shell(c, "load switch -n 100000000 -j 4 &")
             stopped(c, "break sys_getcwd")
@@ -346,7 +346,7 @@ def interrupt():
 
 @portable_test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
 def capture():
-    for smp in cpus():
+    for smp in cpus(of=(1, 2)):
         log, trace = scratch_file(".log"), scratch_file(".ktr")
         with guest("--mask", "SCHED,PROC", smp=smp) as c:
             with open(log, "w", encoding="utf-8") as f:
