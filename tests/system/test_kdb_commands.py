@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test, wait_for
+from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test, times, wait_for
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -295,14 +295,14 @@ def nonsense():
     with guest("--mask", "SCHED,PROC", "--set", "debug.ktr.entries=128", smp=2) as c:
         shell(c, "load fork -n 20")
         before = stopped(c, "show ktr/va", "show ktr stats")
-        for n in range(300):
+        for n in range(times(100, 300)):
             line = " ".join(rng.choice(words) for _ in range(rng.randint(1, 4)))
             if line.startswith("lines"):
                 line = "lines 0"
             db(c, line)
             if re.match("break|watch", line):
                 db(c, "delete all")
-        check_eq(db(c, "show ktr stats"), before[1], "accounting after 300 lines of nonsense")
+        check_eq(db(c, "show ktr stats"), before[1], "accounting after lines of nonsense")
         db(c, "mark off")
         check(db(c, "show ktr/va") == before[0], "the rings are not what they were")
         c.sendline("continue")
@@ -379,7 +379,7 @@ def late_terminal():
         whole, = (EVENT.findall(out) for out in stopped(c, "show ktr/Va"))
         check(len(whole) > 300, f"{len(whole)} events, expected more than 300")
         c.sendline("show ktr/Va")
-        for _ in range(200):
+        for _ in range(50):
             ktrdump("--help")  # nobody reads meanwhile, and the buffers between the guest and this test are full
         c.expect(DB)
         check_eq(EVENT.findall(c.before.replace("\r", "")), whole, "events of a listing that is read late")
