@@ -44,7 +44,7 @@ kdb_is_pending(void)
 	       __atomic_load_n(&pending_taken, __ATOMIC_RELAXED);
 }
 
-static void
+static __attribute__((noinline)) void /* a place for breakpoints, where the thread looks anew */
 kdb_make_settings(void)
 {
 	struct kdb_setting one;

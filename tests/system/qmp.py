@@ -1,4 +1,5 @@
 """qmp.py - QEMU's control socket (qemu/boot --qmp)."""
+import contextlib
 import json
 import re
 import socket
@@ -35,6 +36,15 @@ class Qmp:
         self.command("system_reset")
         while "RESET" not in self.events:
             self.events.append(json.loads(self.lines.readline()).get("event"))
+
+    @contextlib.contextmanager
+    def still(self):
+        """The machine is stopped while the host works: its CPUs would only wait, and take the host's for it."""
+        ran = self.command("query-status")["running"]
+        self.command("stop")
+        yield
+        if ran:
+            self.command("cont")
 
     def dump(self, path):
         """Writes all memory as an ELF core. The machine is stopped meanwhile."""

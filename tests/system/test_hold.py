@@ -133,7 +133,7 @@ def hog(c, what):
 
 @test("when user 1000 takes all of any resource, root's shell and programs go on, and all is released")
 def hogs():
-    with guest(*DEEDS, "--mem", "128M", smp=2) as c:
+    with guest(*DEEDS, "--mem", "64M", smp=2) as c:
         hog(c, "processes")  # also fills the kernel's caches
         free = 0
         for what in HOGS:

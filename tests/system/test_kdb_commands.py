@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test, wait_for
+from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test, times, wait_for
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -107,7 +107,7 @@ def flush_off():
 
 @portable_test("show ktr: filters by CPU, class, thread, text and time, counts, and relative times")
 def filters():
-    with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:
+    with guest("--mask", "SCHED,PROC,SYSC", smp=2) as c:
         shell(c, "load fork -n 20 -j 4")
         every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
         check(len(every) > 200, f"{len(every)} events, expected more than 200")
@@ -152,7 +152,7 @@ def no_events():
 
 @portable_test("search goes back and forth, mark stays, and times count from it")
 def search():
-    with guest("--mask", "PROC", smp=4) as c:
+    with guest("--mask", "PROC", smp=2) as c:
         shell(c, "load fork -n 20 -j 2")
         every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
         forks = [e for e in every if e[5].startswith("fork: parent")]
@@ -211,7 +211,7 @@ def every_instruction():
 
 @test("next steps over calls, until leaves a function or reaches an address, in this thread only")
 def next_until():
-    for smp in cpus():
+    for smp in cpus(of=(1, 2)):
         with guest(smp=smp) as c:
             shell(c, "load switch -n 100000000 -j 4 &")
             stopped(c, "break sys_getcwd")
@@ -295,14 +295,14 @@ def nonsense():
     with guest("--mask", "SCHED,PROC", "--set", "debug.ktr.entries=128", smp=2) as c:
         shell(c, "load fork -n 20")
         before = stopped(c, "show ktr/va", "show ktr stats")
-        for n in range(300):
+        for n in range(times(100, 300)):
             line = " ".join(rng.choice(words) for _ in range(rng.randint(1, 4)))
             if line.startswith("lines"):
                 line = "lines 0"
             db(c, line)
             if re.match("break|watch", line):
                 db(c, "delete all")
-        check_eq(db(c, "show ktr stats"), before[1], "accounting after 300 lines of nonsense")
+        check_eq(db(c, "show ktr stats"), before[1], "accounting after lines of nonsense")
         db(c, "mark off")
         check(db(c, "show ktr/va") == before[0], "the rings are not what they were")
         c.sendline("continue")
@@ -346,7 +346,7 @@ def interrupt():
 
 @portable_test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
 def capture():
-    for smp in cpus():
+    for smp in cpus(of=(1, 2)):
         log, trace = scratch_file(".log"), scratch_file(".ktr")
         with guest("--mask", "SCHED,PROC", smp=smp) as c:
             with open(log, "w", encoding="utf-8") as f:
@@ -379,7 +379,7 @@ def late_terminal():
         whole, = (EVENT.findall(out) for out in stopped(c, "show ktr/Va"))
         check(len(whole) > 300, f"{len(whole)} events, expected more than 300")
         c.sendline("show ktr/Va")
-        for _ in range(200):
+        for _ in range(50):
             ktrdump("--help")  # nobody reads meanwhile, and the buffers between the guest and this test are full
         c.expect(DB)
         check_eq(EVENT.findall(c.before.replace("\r", "")), whole, "events of a listing that is read late")
