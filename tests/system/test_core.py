@@ -84,7 +84,7 @@ def live():
 @portable_test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")
 def stopped():
     for smp in cpus():
-        with machine("--set", "debug.ktr.entries=128", smp=smp) as (c, qmp):
+        with machine("--set", f"debug.ktr.entries={512 // smp}", smp=smp) as (c, qmp):
             shell(c, "load mix -n 2 -j 2 > /dev/null")
             stopped_by_request(c)
             with core_of(qmp) as core:
