@@ -28,7 +28,7 @@ SHELL := /bin/sh
 # `make V=1` shows whole commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,$(info $(empty) $(1)	$@))
-# Makes the folder of the target, once for all of its files.
+# Makes the folder of the target, once for all of its files; with -n, too: make expands a recipe before it asks.
 folder = $(if $(made_$(@D)),,$(eval made_$(@D) := 1)$(shell mkdir -p $(@D)))
 
 ifeq ($(filter $(ARCH),$(ARCHS)),)

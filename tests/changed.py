@@ -30,7 +30,8 @@ BY_PATH = (
 # Objects below build/, by their folder: the items that run, or look at, what is linked from them.
 BY_OBJECT = (
     (r"(x86_64|aarch64)/obj/tests/kernel/", r"\1/kernel/*"),
-    (r"(x86_64|aarch64)/(obj/|user/|linux/|vdso)", r"\1/* system/* unit/*"),
+    (r"(x86_64|aarch64)/(obj/|user/|vdso)", r"\1/* system/* unit/*"),
+    (r"(x86_64|aarch64)/linux/", r"\1/* system/* unit/* */test_linux */test_disk"),  # they run this machine's, too
     (r"host-plain/", r"mutants"),
     (r"host-asan/obj/tests/unit/(\w+)\.c", r"sanitize/*/\1"),
     (r"host(-\w+)?/obj/tests/unit/(\w+)\.c", r"*/\2"),

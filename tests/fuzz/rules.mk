@@ -1,5 +1,5 @@
 # rules.mk - make fuzz: every tests/fuzz/NAME_fuzz.c is a libFuzzer program with AddressSanitizer and
-# UndefinedBehaviorSanitizer, over all of ktr's host sources and the kernel's pure parsers.
+# UndefinedBehaviorSanitizer, over what it calls of ktr's host sources and the kernel's pure parsers.
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC      := clang-14

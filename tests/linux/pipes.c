@@ -222,7 +222,8 @@ reading_makes_no_calls(const char *instance, const char *tracer)
 	unsigned seen = 0;
 	ssize_t n = 0;
 	bool good = chdir(instance) == 0 && sprintf(me, "%d", getpid()) > 0 &&
-		    put("set_ftrace_pid", me) && put("set_ftrace_filter", "*_read") &&
+		    put("set_ftrace_pid", me) && put("set_ftrace_filter", "trace_pipe_read") &&
+		    put("set_ftrace_filter", "*_read") &&
 		    put("current_tracer", tracer);
 
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
@@ -231,7 +232,7 @@ reading_makes_no_calls(const char *instance, const char *tracer)
 		good = n > 0 || (n == -1 && errno == EAGAIN);
 		seen += n > 0 && memmem(found, (size_t)n, "trace_pipe_read", 15) != NULL;
 	}
-	good = good && seen <= 1;
+	good = good && seen == 1;
 	good = close(lines) == 0 && good; /* and then it is traced again */
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
 	good = good && read(lines, found, SIZE) > 0;

@@ -326,7 +326,12 @@ def copy_tree(folder):
     (folder / "build").mkdir()
     for name in BUILT:
         subprocess.run(["cp", "-a", ROOT / "build" / name, folder / "build" / name], check=True, timeout=DEADLINE_S)
-    (folder / "build/guest").symlink_to(ROOT / "build/guest")  # else qemu/fetch-guest gets all of it again
+    # Else qemu/fetch-guest gets it again. What it makes itself it makes in the copy.
+    for path in [*(ROOT / "build/guest").glob("*/*"), *(ROOT / "build/guest").glob("*/packages/*")]:
+        if path.name not in ("apt", "packages"):
+            link = folder / path.relative_to(ROOT)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
 
 
 def write(file, folder):

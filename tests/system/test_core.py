@@ -86,7 +86,7 @@ def live():
 @portable_test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 2")
 def stopped():
     for smp in cpus(of=(1, 2)):
-        with machine("--set", "debug.ktr.entries=128", smp=smp) as (c, qmp):
+        with machine("--set", f"debug.ktr.entries={512 // smp}", smp=smp) as (c, qmp):
             shell(c, "load mix -n 2 -j 2 > /dev/null")
             stopped_by_request(c)
             with core_of(qmp) as core:

@@ -379,9 +379,11 @@ def users():
 
 @test("a program that makes records faster than they are written waits, and none is lost")
 def waits():
-    run = boot("ktrace -t u -f /tmp/k user_test ktrace count 6000\nkdump -f /tmp/k > /tmp/j\ngrep -c USER /tmp/j\ngrep -c DROP /tmp/j\ntrue\n",
+    run = boot("dtrace -qn 'fbt::ktrace_sync:entry /execname == \"user_test\"/ { @ = count(); } END { printa(\"waits %@d\\n\", @); }'"
+               " -c 'ktrace -t u -f /tmp/k user_test ktrace count 6000'\nkdump -f /tmp/k > /tmp/j\ngrep -c USER /tmp/j\ngrep -c DROP /tmp/j\ntrue\n",
                sets=["kern.ktrace.request_pool=64"], smp=2, options=USER_TEST).expect()
     check_eq(re.findall(r"^\d+", run.out, re.M), ["6000", "0"], "marks and drops")
+    check_match(r"^waits [1-9]", run.out, "how often it waited")
 
 
 @test("on one CPU, the records of several processes are in the file in the order of their times")
@@ -411,7 +413,7 @@ def attach():
         out = subprocess.check_output([ROOT / "build/host/kdump", "--jsonl", "-f", f"{folder}/k"], text=True)
     check_eq(out.count("TOR"), 40, "beginnings and ends")
     check_match(r"^syscall +\d+ +0\r?$", run.out, "probes that stay on")
-    last, inside = None, False
+    last, inside, marks = None, False, 0
     for r in rows(out):
         if r["type"] in ("CTOR", "DTOR"):
             check_eq(r["type"] == "CTOR", not inside, "beginning and end alternate")
@@ -421,7 +423,8 @@ def attach():
         if inside:
             number = int(bytes.fromhex(r["data"]))
             check(last is None or number == last + 1, f"{number} follows {last}")
-            last = number
+            last, marks = number, marks + 1
+    check(marks > 1000, f"{marks} marks between a beginning and an end")
 
 
 @test("traced to another file, what a process does ends in the one file and begins in the other; no link is followed to it")

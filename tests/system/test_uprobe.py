@@ -23,13 +23,18 @@ def symbols(program=PROGRAM):
     return {name: (int(at, 16), int(size, 16)) for at, size, name in re.findall(r"^(\w+) (\w+) [tTW] (\w+)$", nm, re.M)}
 
 
+def listing(name):
+    """What objdump says of a function."""
+    at, size = symbols()[name]
+    return subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", "-w", "--no-show-raw-insn", f"--start-address={at}", f"--stop-address={at + size}",
+                           PROGRAM], capture_output=True, text=True, check=True).stdout
+
+
 def disassembly(*names):
     """{function: [offset in the file]} of the instructions of functions."""
     found = {}
     for name in names:
-        at, size = symbols()[name]
-        out = subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", "-w", f"--start-address={at}", f"--stop-address={at + size}", PROGRAM],
-                             capture_output=True, text=True, check=True).stdout
+        out = listing(name)
         found[name] = [int(m, 16) - BASE for m in re.findall(r"^ +([0-9a-f]+):\t(?!.*\.(?:inst|word))", out, re.M)]
         check(found[name], f"no function {name}")
     return found
@@ -49,6 +54,8 @@ def everywhere(smp):
     lines = [f"p:{name}_{i} /bin/linux_test:{at:#x}" for name, body in code.items() for i, at in enumerate(body)]
     lines += [f"r:{name}_r /bin/linux_test:{body[0]:#x} $retval" for name, body in code.items()]
     check(len(lines) < SITES, f"{len(lines)} probes")
+    check_match(r"\t(jmp|b)\s+\w+ <probed_leaf>\s*$", listing("probed_tail"), "a jump to another function as the last instruction")
+    check_match(r"\t(call|bl)\s+\w+ <probed_recurse>$", listing("probed_recurse"), "a call of itself")
     script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
     script += "echo 1 > events/uprobes/enable\nlinux_test probed 30\necho 0 > events/uprobes/enable\ncat uprobe_profile error_log\necho > uprobe_events\n"
     run = boot(script, smp=smp, options=FILE).expect()

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
@@ -79,14 +80,13 @@ def gen(tmp, kind):
 
 
 @functools.lru_cache(8)
-def file_as_jsonl(path, _version, args):
+def file_as_jsonl(path, _crc, args):
     return ktrdump("--format", "jsonl", *args, "-i", path)
 
 
 def as_jsonl(path, *args):
     """(status, output, errors) of ktrdump; of a file that has not changed it is asked once."""
-    now = os.stat(path)
-    return file_as_jsonl(path, (now.st_ino, now.st_mtime_ns, now.st_size), args)
+    return file_as_jsonl(path, zlib.crc32(pathlib.Path(path).read_bytes()), args)
 
 
 def export(form, path, out, *args):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""fetch_guest_test.py - qemu/fetch-guest: two runs at once, and one that is interrupted.
+"""fetch_guest_test.py - qemu/fetch-guest: two runs at once, and one that is interrupted; and when make runs it.
 
 Prints TAP. apt-get, dpkg-deb and flock are replaced by programs that do what a test needs.
 """
@@ -60,6 +60,21 @@ def what_cannot_be_got_is_said_with_the_reason(tmp):
         expect(said.splitlines()[0].endswith(why), f"expected `{why}`: {said}")
 
 
+def make_gets_what_is_not_there(tmp):
+    """In a tree without build/guest; for help it gets nothing."""
+    (tmp / "qemu").mkdir()
+    for entry in ROOT.iterdir():
+        if entry.name not in ("build", "qemu", ".git"):
+            (tmp / entry.name).symlink_to(entry)
+    (tmp / "qemu/fetch-guest").write_text('#!/bin/sh\necho "$*" >> asked\n')
+    (tmp / "qemu/fetch-guest").chmod(0o755)
+    for goal, asked in (("help", ""), ("build/x86_64/user_test", "x86_64\n--source lwip\n")):
+        (tmp / "asked").write_text("")
+        words = ["env", "-u", "MAKEFLAGS", "-u", "MFLAGS", "-u", "MAKEOVERRIDES", "make", "-n", "-C", tmp, goal]
+        p = subprocess.run(words, capture_output=True, timeout=DEADLINE_S, check=False)
+        equal((p.returncode, (tmp / "asked").read_text()), (0, asked), f"make {goal}: {p.stderr.decode()}")
+
+
 if __name__ == "__main__":
     main([it_gets_the_userland, what_another_run_got_meanwhile_stays, what_is_not_whole_is_not_there,
-          what_cannot_be_got_is_said_with_the_reason])
+          what_cannot_be_got_is_said_with_the_reason, make_gets_what_is_not_there])

@@ -10,8 +10,8 @@ asan_FLAGS := -Og -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 restart_FLAGS := -O1 -g1 -DKTR_HOST_RESTART
 plain_FLAGS := -O0 -g0
 tsan_FLAGS := -Og -g1 -fsanitize=thread -Wno-tsan
-# What scripts run often starts in four fifths of the time with the sanitizers' libraries linked to it.
-asan_OFTEN := -static-libasan -static-libubsan
+# What scripts run often starts in four fifths of the time with the sanitizers' libraries linked to it, if they are there.
+asan_OFTEN := $(foreach lib,asan ubsan,$(if $(filter /%,$(shell $(HOSTCC) -print-file-name=lib$(lib).a)),-static-lib$(lib)))
 # What a test of each kind links: those of all kinds but the first are about the log alone.
 asan_LIB_OBJS := $(UNIT_LIB_OBJS)
 tsan_LIB_OBJS := $(KTR_HOST_SRCS:%=$H/obj/%.o)

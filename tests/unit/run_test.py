@@ -111,6 +111,7 @@ def since_takes_what_a_change_concerns(tmp):
             ("kernel/proc/vdso/vdso.c", "system/test_cross", "fuzz"),
             ("tests/unit/ktr_gen.c", "fuzz", None),
             ("tests/linux/ptys.c", "aarch64/system/test_linux", "fuzz"),
+            ("tests/linux/x86_64/registers.c", "aarch64/system/test_linux", "fuzz"),
             ("arch/aarch64/mmu.c", "aarch64/kernel/smp1", "x86_64/kernel/smp1"),
             ("tests/unit/ktr_ring_test.c", "sanitize/asan/ktr_ring_test", "sanitize/asan/ktr_wire_test"),
             ("tests/kernel/fs_test.c", "x86_64/kernel/smp4", "x86_64/system/test_exit"),

@@ -62,9 +62,9 @@ def frame(kind, body):
     return cobs(data + crc32c(data)) + b"\0"
 
 
-def header(flags=START, boot=0, hz=10**9, boot_ticks=0, cpus=(), classes=()):
+def header(flags=START, boot=0, hz=10**9, boot_ticks=0, cpus=(), classes=(), build="wire.py"):
     """cpus: (cpu, next) each. classes: (bit, name) each."""
-    body = b"KTRW" + varints(1, flags) + bytes([boot]) * 16 + text("x86_64") + text("wire.py") + varints(hz, boot_ticks, 2)
+    body = b"KTRW" + varints(1, flags) + bytes([boot]) * 16 + text("x86_64") + text(build) + varints(hz, boot_ticks, 2)
     body += varint(len(cpus)) + b"".join(varints(*row) for row in cpus)
     body += varint(len(classes)) + b"".join(varint(bit) + text(name) for bit, name in classes)
     return frame(HEADER, body)
