@@ -14,6 +14,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/wait/epoll.h"
 #include "kernel/fs/wait/fasync.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"
@@ -23,6 +24,8 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , read, "read", ": vnode %p uio %p result %ld", 3, 
 		      "struct uio *", "ssize_t");
 SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3, "struct vnode *",
 		      "struct uio *", "ssize_t");
+
+#define READAHEAD_PAGES 256 /* at most, by one call: the cache is also others' */
 
 #define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
 
@@ -413,6 +416,27 @@ file_write(struct file *f, const void *buf, size_t len)
 
 	uio_init(&u, &v, UIO_KERNEL, buf, len);
 	return file_write_uio(f, &u);
+}
+
+void
+file_read_ahead(struct file *f, uint64_t off, uint64_t size)
+{
+	struct vnode *vn = f->vn;
+	uint64_t in_page = off % PAGE_SIZE, index = off / PAGE_SIZE, pages = READAHEAD_PAGES;
+	int error = vn->ops->read == filemap_read ? 0 : -EINVAL;
+	void *page;
+
+	if (size != 0 && size <= pages * PAGE_SIZE - in_page)
+		pages = (in_page + size + PAGE_SIZE - 1) / PAGE_SIZE;
+	for (uint64_t end = index + pages; index < end && error == 0; index++) {
+		mutex_lock(&vn->lock); /* for each page: nobody waits long */
+		error = index > (vn->size - 1) / PAGE_SIZE || vn->size == 0 || proc_signal_kills()
+			    ? -EINTR
+			    : pagecache_get(vn, index, ALL_SECTORS, &page);
+		mutex_unlock(&vn->lock);
+		if (error == 0)
+			page_unref(page);
+	}
 }
 
 int64_t

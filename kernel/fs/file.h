@@ -113,6 +113,11 @@ int64_t file_write(struct file *f, const void *buf, size_t len);
  * O_NONBLOCK, for pipes.
  */
 int64_t file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait);
+/*
+ * Reads pages of a file of a disk into memory, before somebody reads them; size 0: all that follow,
+ * up to a limit. Does nothing for other files. Who reads what could not be read, is told why.
+ */
+void file_read_ahead(struct file *f, uint64_t off, uint64_t size);
 /* The new offset, or -ESPIPE, -EINVAL. */
 int64_t file_seek(struct file *f, int64_t off, int whence);
 

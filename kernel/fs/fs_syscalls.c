@@ -127,6 +127,19 @@ sys_fadvise64(const uint64_t a[6])
 	return (int64_t)a[2] < 0 || (uint32_t)a[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
 }
 
+int64_t
+sys_readahead(const uint64_t a[6])
+{
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+
+	if (f == NULL || (f->flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	if ((!S_ISREG(f->vn->mode) && !S_ISBLK(f->vn->mode)) || (int64_t)a[2] < 0)
+		return -EINVAL;
+	file_read_ahead(f, a[1], a[2]);
+	return 0;
+}
+
 /* Writes what has changed in the file, which may be more than the caller asks for. */
 int64_t
 sys_sync_file_range(const uint64_t a[6])

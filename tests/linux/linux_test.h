@@ -116,7 +116,8 @@ int maps_are(const char *dir);
 int maps_of_host(const char *dir); /* the same of a file there, of which maps cannot be written */
 int maps_holes(long size);         /* makes the files "holes" and "room" */
 int maps_fill(const char *path, size_t size, bool code);
-int moves_dsync(const char *path); /* 0: a write with RWF_DSYNC says that the disk fails */
+int misc_read_ahead(const char *path); /* 0: readahead() has read most of the file */
+int moves_dsync(const char *path);     /* 0: a write with RWF_DSYNC says that the disk fails */
 int moves_exchange(const char *a, const char *b);   /* prints what RENAME_EXCHANGE says */
 int moves_linked(const char *fd, const char *path); /* prints what a link to an open file says */
 int maps_resting(const char *path, int syncs);      /* 0: it is mapped, written, and synced */

@@ -225,6 +225,8 @@ main(int argc, char *argv[])
 		return synced_write(argv[2], (unsigned)atoi(argv[3]));
 	if (argc == 4 && strcmp(argv[1], "scribble") == 0)
 		return synced_scribble(argv[2], (unsigned)atoi(argv[3]));
+	if (argc == 3 && strcmp(argv[1], "read-ahead") == 0)
+		return misc_read_ahead(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "dsync") == 0)
 		return moves_dsync(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "exchange") == 0)

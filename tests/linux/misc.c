@@ -44,6 +44,43 @@ advice_is_checked(void)
 	return good;
 }
 
+/* What is read, the disk's counts tell: misc_read_ahead(). */
+static bool
+readahead_is_checked(void)
+{
+	int dir = open("/tmp", O_RDONLY), ends[2], file = memfd_create("ahead", 0);
+	int writer = open(DIR ".ahead", O_WRONLY | O_CREAT, 0600), place = open("/tmp", O_PATH);
+	bool good = pipe(ends) == 0 && ftruncate(file, 3 * PAGE) == 0;
+
+	good = good && readahead(file, 0, PAGE) == 0 && readahead(file, 100, 0) == 0 &&
+	       readahead(file, 10 * PAGE, PAGE) == 0 && readahead(file, -1, PAGE) == 0 &&
+	       readahead(file, INT64_MAX, INT64_MAX) == 0 &&
+	       FAILS(readahead(file, 0, SIZE_MAX), EINVAL) &&
+	       FAILS(readahead(dir, 0, PAGE), EINVAL) &&
+	       FAILS(readahead(ends[0], 0, PAGE), EINVAL) &&
+	       FAILS(readahead(writer, 0, PAGE), EBADF) &&
+	       FAILS(readahead(place, 0, PAGE), EBADF) && FAILS(readahead(999, 0, PAGE), EBADF);
+	close(dir);
+	close(place);
+	close(writer);
+	close(file);
+	close(ends[0]);
+	close(ends[1]);
+	return unlink(DIR ".ahead") == 0 && good;
+}
+
+/* Of a file of 8 pages, reads all but the first; and what is behind its end, which is nothing. */
+int
+misc_read_ahead(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	return readahead(fd, (off_t)PAGE + 100, 2 * PAGE) == 0 && readahead(fd, 4 * PAGE, 0) == 0 &&
+		       readahead(fd, 100 * PAGE, PAGE) == 0
+		   ? 0
+		   : 1;
+}
+
 /* A number of smaps, of the area with that address. -1: it has none. */
 static long
 smaps_number(const void *at, const char *word)
@@ -546,6 +583,7 @@ void
 test_misc(void)
 {
 	result(advice_is_checked(), "posix_fadvise and syncfs do nothing, to files that are there");
+	result(readahead_is_checked(), "readahead is for files that can be read");
 	result(memory_is_locked(), "mlock fetches pages, and mincore tells which are there");
 	result(in_child(locking_is_limited, NULL) == 0, "RLIMIT_MEMLOCK limits mlock");
 	result(getuid() != 0 || in_child(locked_memory_is_told, NULL) == 0,

@@ -144,6 +144,15 @@ def zeroes():
     fsck(disk)
 
 
+@portable_test("readahead() reads the pages of a disk's file that it names, and no others")
+def read_ahead():
+    disk = make("8M", "-b", 4096)
+    out = on_disk("head -c 32768 /dev/urandom > /mnt/f; umount /mnt; mount -t ext2 /dev/vda /mnt; ls -l /mnt/f > /dev/null; grep pgpgin /proc/vmstat\n"
+                  "linux_test read-ahead /mnt/f && grep pgpgin /proc/vmstat; cat /mnt/f > /dev/null; grep pgpgin /proc/vmstat\n", disk, *LINUX_TEST)
+    kib = [int(n) for n in re.findall(r"^pgpgin (\d+)", out, re.M)]
+    check_eq([b - a for a, b in zip(kib, kib[1:])], [28, 4], "KiB that readahead() has read, and that were left to read()")
+
+
 @portable_test("double and triple indirect blocks are written, read and freed, and a file has holes")
 def indirect():
     disk = make("16M", "-b", "1024")

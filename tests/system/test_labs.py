@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import ROOT, check, check_eq, decode, main, scratch_file, test  # noqa: E402
+from harness import ROOT, check, check_eq, decode, main, need_package, scratch_file, test  # noqa: E402
 from listing import page, parse  # noqa: E402
 
 LABS = ROOT / "doc" / "labs.md"
@@ -243,6 +243,7 @@ _page = []
 
 def solved():
     """Types the page once. Returns the folder and the page's answers."""
+    need_package("strace", "x86_64")
     if not _page:
         folder = scratch_file("")
         folder.mkdir()
