@@ -223,8 +223,7 @@ reading_makes_no_calls(const char *instance, const char *tracer)
 	ssize_t n = 0;
 	bool good = chdir(instance) == 0 && sprintf(me, "%d", getpid()) > 0 &&
 		    put("set_ftrace_pid", me) && put("set_ftrace_filter", "trace_pipe_read") &&
-		    put("set_ftrace_filter", "*_read") &&
-		    put("current_tracer", tracer);
+		    put("set_ftrace_filter", "*_read") && put("current_tracer", tracer);
 
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
 	for (unsigned i = 0; i < 20 && good; i++) {
