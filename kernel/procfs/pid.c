@@ -342,6 +342,7 @@ static const struct procfs_file task_files[] = {
     {.name = "status", .mode = S_IFREG | 0444, .show = procfs_status},
     {.name = "comm", .mode = S_IFREG | 0644, .show = comm_show, .store = comm_store},
     {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &procfs_mem_ops},
+    {.name = "maps", .mode = S_IFREG | 0444, .private = true, .show = procfs_maps},
     {.name = "wchan", .mode = S_IFREG | 0444, .show = wchan_show},
 };
 

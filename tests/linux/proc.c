@@ -264,6 +264,9 @@ named_thread(void *arg)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", gettid());
 	if (slurp(path, text, sizeof(text)) != 6 || strcmp(text, "other\n") != 0)
 		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/maps", gettid()); /* gdb reads this one */
+	if (slurp(path, text, sizeof(text)) <= 0 || strchr(text, '-') == NULL)
+		return NULL;
 	fd = open("/proc/thread-self/comm", O_WRONLY);
 	if (fd < 0 || write(fd, "a name that is too long", 23) != 23)
 		return NULL;

@@ -245,6 +245,7 @@ _page = []
 def solved():
     """Types the page once. Returns the folder and the page's answers."""
     need_package("strace", "x86_64")
+    need_package("gdb-minimal", "x86_64")
     if not _page:
         folder = scratch_file("")
         folder.mkdir()

@@ -123,7 +123,9 @@ def room_is_told():
     script = ROOM.replace("NUMBER", "0") + ROOM.replace("NUMBER", "2000")
     out = boot(script, smp=1, options=["--icount", *FILE]).expect().out
     ns = [int(n) for n in re.findall(r"^ns (\d+)\r?$", out, re.M)]
-    check(len(ns) == 4 and max(ns) < 2 * min(ns), f"nanoseconds without other sockets, and among 2000: {ns}")
+    check_eq(len(ns), 4, f"calls, two without other sockets and two among 2000: {ns}")
+    few, many = min(ns[:2]), min(ns[2:])  # an interrupt may come in one of them
+    check(many < 2 * few, f"nanoseconds without other sockets, and among 2000: {ns}")
 
 
 ENDS = r"""linux_test answers 20

@@ -36,7 +36,9 @@ def named_addresses():
     program = " ".join(f"{f}({address}ul);" for f, address in
                        [("ufunc", at + 4), ("usym", at + size - 1), ("uaddr", at + 4), ("umod", at), ("uaddr", start), ("ufunc", 0x7f0000001234),
                         ("umod", 0x7f0000001234), ("ufunc", base + 0x10)])
-    return (f"{name}`gen_clause{name}`gen_clause{name}`gen_clause+0x4{name}0x{start:x}0x7f00000012340x7f00000012340x{base + 0x10:x}\n",
+    names = [f"{name}`gen_clause", f"{name}`gen_clause", f"{name}`gen_clause+0x4", name,
+             f"{start:#x}", "0x7f0000001234", "0x7f0000001234", f"{base + 0x10:#x}"]
+    return ("".join(f"  {text:<50}" for text in names) + "\n",
             found(f"dtrace -qn 'BEGIN {{ {program} exit(0); }}'"))
 
 

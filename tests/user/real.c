@@ -261,13 +261,14 @@ is_fault(const char *data, size_t at)
 	return false;
 }
 
-/* The first address of the kernel, as a number in text or as eight bytes. 0: none. */
+/* The first address of the kernel, as a number in text or as eight bytes. step: how far apart the
+ * places are where it may begin. 0: none. */
 static uint64_t
-find_address(const char *data, size_t n)
+find_address(const char *data, size_t n, size_t step)
 {
 	uint64_t word;
 
-	for (size_t i = 0; i + 8 <= n; i++) {
+	for (size_t i = 0; i + 8 <= n; i += step) {
 		memcpy(&word, data + i, sizeof(word));
 		if (is_kernel(word))
 			return word;
@@ -296,7 +297,8 @@ look_into(const char *path)
 		return;
 	bytes[n] = '\0'; /* strtoull() ends there */
 	files++;
-	found = find_address(bytes, (size_t)n);
+	/* That file is words: bytes of two of them are no address. */
+	found = find_address(bytes, (size_t)n, strstr(path, "/auxv") != NULL ? 8 : 1);
 	if (found == 0)
 		return;
 	leaks++;
