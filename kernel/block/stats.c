@@ -7,6 +7,8 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 
+#define NS_PER_MS 1000000ul
+
 static void
 add_in_flight(struct disk_stats *s, int by, uint64_t now)
 {
@@ -85,7 +87,7 @@ disk_stats_print(const struct block_device *bdev, struct sbuf *out)
 
 	for (enum bio_op op = BIO_READ; op <= BIO_WRITE; op++)
 		sbuf_printf(out, "%lu %lu %lu %lu ", s.of[op].requests, s.of[op].merges,
-			    s.of[op].sectors, s.of[op].ns / 1000000);
-	sbuf_printf(out, "%u %lu %lu 0 0 0 0 %lu %lu\n", s.in_flight, s.busy_ns / 1000000,
-		    ns / 1000000, s.of[BIO_FLUSH].requests, s.of[BIO_FLUSH].ns / 1000000);
+			    s.of[op].sectors, s.of[op].ns / NS_PER_MS);
+	sbuf_printf(out, "%u %lu %lu 0 0 0 0 %lu %lu\n", s.in_flight, s.busy_ns / NS_PER_MS,
+		    ns / NS_PER_MS, s.of[BIO_FLUSH].requests, s.of[BIO_FLUSH].ns / NS_PER_MS);
 }

@@ -240,7 +240,7 @@ ldisc_read(struct ldisc *l, char *buf, size_t n)
 			buf[done++] = *ldisc_slot(l, l->read);
 		end = is_end(l, l->read++);
 	}
-	/* If the buffer is just full, the end of file behind the text is taken, too. */
+	/* If the buffer is just full, the end of file after the text is taken, too. */
 	if (done == n && !end && l->read != l->committed && is_eof(l, l->read))
 		l->read++;
 	return done;

@@ -27,7 +27,7 @@ struct pass {
 	uint32_t length;
 	struct state *states; /* of each instruction */
 	uint64_t cost;        /* bytes that the program may touch */
-	uint32_t predicate;   /* behind the last way to where it is false */
+	uint32_t predicate;   /* after the last way to where it is false */
 	bool asks_more;       /* one of these ways does */
 	const char *error;    /* the first one */
 };

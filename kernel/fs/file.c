@@ -430,7 +430,7 @@ file_read_ahead(struct file *f, uint64_t off, uint64_t size)
 		pages = (in_page + size + PAGE_SIZE - 1) / PAGE_SIZE;
 	for (uint64_t end = index + pages; index < end && error == 0; index++) {
 		mutex_lock(&vn->lock); /* for each page: nobody waits long */
-		error = index > (vn->size - 1) / PAGE_SIZE || vn->size == 0 || proc_signal_kills()
+		error = index >= page_round_up(vn->size) / PAGE_SIZE || proc_signal_kills()
 			    ? -EINTR
 			    : pagecache_get(vn, index, ALL_SECTORS, &page);
 		mutex_unlock(&vn->lock);

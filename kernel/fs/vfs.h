@@ -562,7 +562,7 @@ vnode_keeps_pages(const struct vnode *vn)
 	return vn->ops->readpage == NULL || vn->ops->writepage != NULL;
 }
 /*
- * For `truncate`: sets the size, so that faults that begin later bring in no page behind it; and
+ * For `truncate`: sets the size, so that faults that begin later bring in no page after it; and
  * then waits for faults that go by the old size, which hold the lock of their space. vn->lock held.
  */
 void vnode_shrink(struct vnode *vn, uint64_t size);

@@ -310,7 +310,7 @@ args_destroy(struct args *s)
 }
 
 /* Returns the next word of a line, which ends at one of the blanks or at the line's end. *line
- * moves behind it. Blanks before the word, and at the line's end, do not belong to it. */
+ * moves after it. Blanks before the word, and at the line's end, do not belong to it. */
 static char *
 take_word(char **line, const char *blanks)
 {

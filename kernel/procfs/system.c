@@ -24,7 +24,6 @@
 #include "kernel/sysctl/uts.h"
 
 #define NS_PER_S    1000000000ul
-#define NS_PER_MS   1000000ul
 #define NS_PER_TICK (NS_PER_S / CLK_TCK)
 
 static int

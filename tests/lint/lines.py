@@ -36,7 +36,7 @@ BUDGETS = {
     "kernel/fs/cache": 1562,
     "kernel/fs/ext2": 2600,
     "kernel/fs/pipe": 1045,
-    "kernel/fs/wait": 1382,
+    "kernel/fs/wait": 1386,
     "kernel/ftrace": 2598,
     "kernel/ftrace/buffer": 2400,
     "kernel/ftrace/event": 4080,

@@ -41,7 +41,7 @@ void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
 int pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **page);
 /*
  * Takes the first page from *index on out of the file, gives it to the caller, and moves *index
- * behind it. NULL if there is none. Waits if the page is a disk's and busy.
+ * after it. NULL if there is none. Waits if the page is a disk's and busy.
  */
 void *pagecache_take(struct vnode *vn, uint64_t *index);
 

@@ -77,7 +77,7 @@ used_size(const struct ext2_dirent *e)
 
 /*
  * Finds the entry whose name is these n bytes; or, if name is NULL, an entry with room for a name
- * of n bytes behind its own. The search begins at block *hint, where the last one ended. NULL, and
+ * of n bytes after its own. The search begins at block *hint, where the last one ended. NULL, and
  * *err: -ENOENT.
  */
 static struct ext2_dirent *

@@ -147,10 +147,14 @@ wait_for_none(uint64_t deadline)
 static int64_t
 wait_ready(int64_t (*look)(void *arg), void *arg, unsigned n, uint64_t deadline)
 {
-	int64_t r = n > 0 ? poll_wait(look, arg, deadline) : look(arg);
+	int64_t r;
 
-	if (n == 0)
+	if (n > 0) {
+		r = poll_wait(look, arg, deadline);
+	} else {
+		look(arg); /* the answer is empty */
 		r = wait_for_none(deadline);
+	}
 	if (r == 0 && proc_signal_pending())
 		r = -EINTR; /* also when the time is over, or was 0 */
 	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);

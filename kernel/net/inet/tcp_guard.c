@@ -51,7 +51,7 @@ is_kept_too_long(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t le
 
 /*
  * Does the segment have bytes after the end of the stream, while that end waits out of order? lwIP
- * would put the end behind these bytes, perhaps outside of the window. Nothing is kept behind an
+ * would put the end after these bytes, perhaps outside of the window. Nothing is kept after an
  * end.
  */
 static bool
