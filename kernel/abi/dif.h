@@ -215,7 +215,8 @@ struct dif_status {
 	 * Counts probes that fired while the CPU was in a firing already: because an NMI came,
 	 * because the engine met a probe, or because histograms made events of events, the fifth
 	 * within others. These are no firings of this consumer. It counts from the first of the
-	 * consumers on that are there now.
+	 * consumers on that are there now. Functions whose predicate is known to be false are not
+	 * counted.
 	 */
 	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */

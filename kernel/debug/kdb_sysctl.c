@@ -3,10 +3,11 @@
  *
  * Code cannot take the sysctl mutex or patch text while the machine is stopped. So a plain variable
  * is written at once. A setting that needs a function to be called is queued. When the machine runs
- * again, an interrupt that the CPU sends to itself wakes a thread that makes it: it comes when
- * whoever was stopped lets interrupts in, and so holds no lock. The thread is there from the boot
- * on, since a machine is also stopped because it has no memory. Its events are refused: they would
- * take the place of those that somebody has stopped the machine for.
+ * again, an interrupt that is sent to all CPUs wakes a thread that makes it: it comes when whoever
+ * was stopped lets interrupts in, and so holds no lock. A CPU that hangs lets none in; others do.
+ * The thread is there from the boot on, since a machine is also stopped because it has no memory.
+ * Its events are refused: they would take the place of those that somebody has stopped the machine
+ * for.
  *
  * Locking: `pending` is a ring. The debugger fills it while the machine is stopped; one thread
  * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
@@ -24,6 +25,7 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/value.h"
 
@@ -89,11 +91,18 @@ kdb_settings_wake(void)
 
 HOOK(resched, kdb_settings_wake);
 
+/* Once for each setting: else a breakpoint in the interrupt's handler would stop it for ever. */
 void
 kdb_settings_go_on(void)
 {
-	if (kdb_is_pending())
-		arch_ipi_send(arch_cpu(), IPI_RESCHED);
+	static unsigned told; /* pending_put, of the last interrupts */
+
+	if (told == pending_put)
+		return;
+	told = pending_put;
+	for (unsigned i = 0; i < ncpus; i++)
+		if (i == arch_cpu() || smp_online(i))
+			arch_ipi_send(i, IPI_RESCHED);
 }
 
 static void

@@ -272,7 +272,7 @@ ptmx_take(struct pty *p, bool nowait, char *buf, size_t n, bool *packet)
 		buf[got++] = (char)p->tty.flushed;
 		p->tty.flushed = 0;
 		n = 1;
-	} else if (packet != NULL && *packet && error == 0) {
+	} else if (packet != NULL && *packet && p->tail != p->head) { /* also after a signal */
 		buf[got++] = 0;
 	}
 	while (got < n && p->tail != p->head)

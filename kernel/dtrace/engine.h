@@ -172,6 +172,7 @@ struct dif_aggregation {
 struct dif_predicate {
 	uint32_t number; /* the same for equal ones; 0: there is none, or it asks for more */
 	uint32_t length; /* of the instructions that decide that it is false */
+	uint32_t hash;   /* the same for equal ones */
 };
 
 /* A consumer's loaded image. */

@@ -370,8 +370,23 @@ predicates_equal(const struct dif *d, uint32_t clause, uint32_t other)
 	       (i->imm == j->imm || insn_goes_to_false(i, end));
 	     n++, i++, j++)
 		;
-	return n == length && d->predicates[other].length == length &&
-	       insn_is_false(i) == insn_is_false(j);
+	return n == length && insn_is_false(i) == insn_is_false(j);
+}
+
+/* The hash of a clause's predicate: of what predicates_equal() compares. */
+static uint32_t
+predicate_hash(const struct dif *d, uint32_t clause)
+{
+	const struct dif_clause *c = &d->clauses[clause];
+	const struct dif_insn *i = &d->code[c->code], *end = i + c->length;
+	uint32_t hash = 0;
+
+	for (uint32_t n = 0; n < d->predicates[clause].length; n++, i++) {
+		hash = hash * 31 +
+		       (i->op | (uint32_t)i->d << 8 | (uint32_t)i->a << 16 | (uint32_t)i->b << 24);
+		hash = hash * 31 + (insn_goes_to_false(i, end) ? 0 : (uint32_t)i->imm);
+	}
+	return hash;
 }
 
 static void
@@ -380,11 +395,13 @@ predicate_number(const struct dif *d, uint32_t clause, const struct pass *p)
 	struct dif_predicate *to = &d->predicates[clause];
 	uint32_t other = 0;
 
-	*to = (struct dif_predicate){0, p->asks_more ? 0 : p->predicate};
+	*to = (struct dif_predicate){.length = p->asks_more ? 0 : p->predicate};
 	if (to->length == 0)
 		return;
+	to->hash = predicate_hash(d, clause);
 	while (other < clause &&
-	       (d->predicates[other].number == 0 || !predicates_equal(d, clause, other)))
+	       (d->predicates[other].length != to->length ||
+		d->predicates[other].hash != to->hash || !predicates_equal(d, clause, other)))
 		other++;
 	to->number = other < clause ? d->predicates[other].number : clause + 1;
 }

@@ -34,7 +34,7 @@ struct ipc_table {
 	struct ipc_object *slots[IPC_MAX];
 	uint64_t taken[IPC_MAX / 64]; /* bits: who looks for a slot passes 64 at once */
 	struct ipc_object *keys[IPC_HEADS];
-	uint32_t seed;      /* added to keys: programs choose those, and do not know this */
+	uint32_t seed; /* odd; keys are multiplied by it: programs choose those, and not this */
 	unsigned used, end; /* how many there are; one more than the highest index */
 	uint16_t seq;       /* of the next one */
 	uint64_t serial;    /* of the last one */

@@ -119,8 +119,10 @@ struct kfetching {
 		const uint64_t *fields; /* of the event, at an event */
 	};
 	const char *definition;
-	uintptr_t file;    /* where byte 0 of the file would be */
-	int64_t faults;    /* how often memory could not be read */
+	uintptr_t file; /* where byte 0 of the file would be */
+	/* How often memory could not be read. Begins below 0 where as many reads have been given up
+	 * before. */
+	int64_t faults;
 	uintptr_t missing; /* where the fault was that made `faults` 1 */
 };
 /* The value for the log. Any context, interrupts off. */

@@ -243,7 +243,7 @@ struct vm_range {
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
 struct vm_pages {
 	uint64_t resident; /* pages mapped */
-	uint64_t shared;   /* bytes that others have, too: a space, or a file's cache */
+	uint64_t shared;   /* pages of these that others have, too: a space, or a file's cache */
 	uint64_t share;    /* bytes, when each page is divided among those who have it */
 };
 /* Counts the pages of an area. */

@@ -215,6 +215,36 @@ calls_are_replaced(void)
 	return good;
 }
 
+static int
+polls_once(void)
+{
+	return poll(NULL, 0, 2000) == 0 ? 5 : 6;
+}
+
+/* A call whose time is over when it begins again ends, though a signal comes that is taken back. */
+static bool
+time_stays_over(void)
+{
+	pid_t pid = start(polls_once);
+	struct timespec begin, end;
+	int status = 0;
+	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD) == 0 &&
+		    ptrace(PTRACE_CONT, pid, 0, 0) == 0 && await_sleep(pid, 0) &&
+		    kill(pid, SIGWINCH) == 0 && is_stop(next(pid), SIGWINCH) &&
+		    poll(NULL, 0, 2000) == 0 && next_call(pid) != -1 && kill(pid, SIGUSR1) == 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+
+	do
+		status = good && ptrace(PTRACE_CONT, pid, 0, 0) == 0 ? next(pid) : -1;
+	while (is_stop(status, SIGUSR1));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	good = good && status == 5 << 8 && end.tv_sec - begin.tv_sec < 2;
+	if (!good && pid > 0)
+		kill(pid, SIGKILL);
+	return good;
+}
+
 static volatile sig_atomic_t handled;
 
 static void
@@ -936,6 +966,7 @@ test_ptrace(void)
 	result(memory_changes(), "a debugger reads and writes a program's memory");
 	result(calls_stop(), "each system call stops twice, and its result is changed");
 	result(calls_are_replaced(), "a call that begins again may become another one");
+	result(time_stays_over(), "a call whose time is over ends, also if a signal is taken back");
 	result(signals_stop(), "signals are told before they are delivered, and changed");
 	result(blocked_ones_wait(),
 	       "a signal that the thread blocks waits, also if it is the tracer's");

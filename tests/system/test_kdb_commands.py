@@ -312,6 +312,22 @@ def nonsense():
         check_eq(ended(c), 0, "exit status")
 
 
+@portable_test("a breakpoint in the interrupt that has a setting made does not stop the machine for ever")
+def breakpoint_in_the_way():
+    with guest(smp=1) as c:
+        stopped(c, "break kdb_settings_wake", "sysctl debug.panic.action=dump")
+        for _ in range(2):  # the second interrupt is of the second setting
+            c.sendline("continue")
+            c.expect(DB)
+            check_match("^#0 .* kdb_settings_wake", db(c, "bt"), "where it stops")
+            db(c, "sysctl debug.panic.action=reboot")
+        db(c, "delete all")
+        c.sendline("continue")
+        prompt(c)
+        shell(c, "until sysctl debug.panic.action | grep reboot; do true; done")
+        leave(c)
+
+
 @portable_test("ktr on and ktr off take the names of probes, and take effect when the machine goes on")
 def probes():
     with guest(smp=2) as c:

@@ -62,8 +62,10 @@ def watchdog():
                 check_match(r"^#0 .* death_hang\+", out, "bt")
                 check_match(r"^#\d .* thread_begin\+", out, "bt, down to the thread's first function")
                 check_eq(db(c, "show pcpu").count(", stopped"), smp - 1, "other CPUs that stand")
+                check_match("will be set", db(c, f"sysctl kernel.hostname=hangs{cpu}"), "a setting at the prompt of a CPU that hangs")
                 c.sendline("continue")  # it still hangs, and is found again
                 barks(c, cpu)
+                check_match(f": hangs{cpu}", db(c, "sysctl kernel.hostname"), "what the thread has set on another CPU")
                 db(c, "write/b kdb_hanging 0")
                 c.sendline("continue")
                 c.sendline(f"echo alive{cpu}")

@@ -44,11 +44,14 @@ def named_addresses():
 
 def main():
     chosen = [(command, expected) for command, expected in cases() if needs_no_kernel(command)]
-    print(f"1..{len(chosen) + 2}")
+    print(f"1..{len(chosen) + 3}")
     enough = len(chosen) >= AT_LEAST
     print(f"{'ok' if enough else 'not ok'} 1 - {AT_LEAST} programs or more need no kernel", flush=True)
     failed = not enough
     runs = [("the names of addresses of a program", *named_addresses())]
+    zone = 80 * "A"
+    runs += [("a time in a zone with a long name", f"Thu, 01 Jan 1970 00:00:00 {zone}\n",
+              found(f"""TZ='<{zone}>0' dtrace -qn 'BEGIN {{ printf("%T", 0); exit(0); }}'"""))]
     runs += [(command, expected, found(command)) for command, expected in chosen]
     for n, (command, expected, output) in enumerate(runs, 2):
         failed |= output != expected

@@ -287,6 +287,8 @@ ERRORS = [
     ("struct o { int a; }; translator struct o < int p > { a = p; }; BEGIN { trace((int)xlate <struct o *> (1)); }", "D_CAST_INVAL"),
     ("#pragma D error \"no\"\nBEGIN", "D_PRAGERR"),
     ("#pragma D depends_on library net.d\nBEGIN", "D_PRAGMA_DEPEND"),
+    ("#pragma D depends_on provider fbt\n#pragma D depends_on provider io\n#pragma D depends_on module mm\nBEGIN", None),
+    ("#pragma D depends_on provider nosuch\nBEGIN", "D_PRAGMA_DEPEND"),
     ("#pragma D \nBEGIN", "D_PRAGMA_INVAL"),
     ("#pragma D option nspec=2 * 2\nBEGIN", "D_PRAGMA_MALFORM"),
     ("#pragma D attributes wrong x\nBEGIN", "D_PRAGMA_INVAL"),

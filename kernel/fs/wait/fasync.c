@@ -235,10 +235,13 @@ set_owner_ex(struct fasync *a, uint64_t from)
 int64_t
 fasync_fcntl(struct file *f, int command, uint64_t arg)
 {
-	struct fasync *a = fasync_of(f), now;
+	struct fasync *a, now;
 	int32_t number = (int32_t)arg;
 	struct f_owner_ex ex;
 
+	if (command == F_GETOWN && __atomic_load_n(&f->async, __ATOMIC_ACQUIRE) == NULL)
+		return 0; /* without memory: ioctl() has no error for that */
+	a = fasync_of(f);
 	if (a == NULL)
 		return -ENOMEM;
 	spin_lock(&fasync_lock);

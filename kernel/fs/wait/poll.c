@@ -23,6 +23,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
@@ -155,8 +156,10 @@ wait_ready(int64_t (*look)(void *arg), void *arg, unsigned n, uint64_t deadline)
 		look(arg); /* the answer is empty */
 		r = wait_for_none(deadline);
 	}
-	if (r == 0 && proc_signal_pending())
-		r = -EINTR; /* also when the time is over, or was 0 */
+	if (r == 0 && proc_signal_pending()) { /* also when the time is over, or was 0 */
+		r = -EINTR;
+		curthread()->interrupted_ns = deadline;
+	}
 	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);
 	return r;
 }

@@ -32,7 +32,7 @@ struct trigger {
 	char text[];
 };
 
-/* Makes a trigger. NULL: no memory. The next call frees it, unless it is in a list by then. */
+/* Makes a trigger. NULL: no memory. trigger_destroy() frees one that is in no list. */
 struct trigger *trigger_make(struct instance *i, const char *text);
 void trigger_destroy(struct trigger *t);
 /* Reads COMMAND[:SYSTEM:EVENT][:COUNT]. If the trigger is to be removed, COUNT may be any

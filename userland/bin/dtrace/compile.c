@@ -13,6 +13,19 @@
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/read/read.h"
 
+struct dependency {
+	struct dependency *next;
+	const char *class, *name;
+	struct place at;
+};
+
+static struct library {
+	struct library *next;
+	const char *text, *file;
+	struct dependency *needs;
+	enum { WAITS, BEGUN, DONE, LEFT_OUT } state;
+} * libraries, *looked_at; /* for what it depends on */
+
 void
 compile_init(const struct btf *btf)
 {
@@ -25,12 +38,14 @@ compile_init(const struct btf *btf)
 	option_init();
 	dt_region = NULL;
 	dt_context = "failed to compile";
+	looked_at = NULL;
 }
 
 bool
 compile_has(const char *class, const char *name, struct place at)
 {
 	bool module = strcmp(class, "module") == 0;
+	struct probe *known = probe_all();
 
 	if (!module && strcmp(class, "provider") != 0)
 		dt_error(at, "D_PRAGMA_INVAL",
@@ -39,69 +54,68 @@ compile_has(const char *class, const char *name, struct place at)
 	/* Their probes are made when a program names them. */
 	if (!module && (strcmp(name, "profile") == 0 || strcmp(name, "pid") == 0))
 		return true;
-	for (struct probe *p = probe_all(); p != NULL; p = p->next)
+	/* Without a kernel, those of its build are known. */
+	if (known == NULL && (module || strcmp(name, "fbt") == 0 || strcmp(name, "syscall") == 0))
+		return true;
+	for (struct probe *p = known != NULL ? known : probe_described(); p != NULL; p = p->next)
 		if (strcmp(module ? p->p.module : p->p.provider, name) == 0)
 			return true;
 	return false;
 }
-
-static struct library {
-	struct library *next;
-	const char *text, *file;
-	enum { WAITS, BEGUN, DONE, LEFT_OUT } state;
-} * libraries;
 
 void
 compile_library(const char *text, const char *file)
 {
 	struct library *l = dt_alloc(sizeof(*l)), **last = &libraries;
 
-	*l = (struct library){NULL, text, file, WAITS};
+	*l = (struct library){.text = text, .file = file};
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = l;
 }
 
-/* In the folder of l. */
+bool
+compile_is_looking(void)
+{
+	return looked_at != NULL;
+}
+
+void
+compile_needs(const char *class, const char *name, struct place at)
+{
+	struct dependency *d = dt_alloc(sizeof(*d)), **last = &looked_at->needs;
+
+	*d = (struct dependency){NULL, class, name, at};
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = d;
+}
+
+static const char *
+file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* In the folder of l, else in the first one that has it. */
 static struct library *
 find_library(const struct library *l, const char *name, struct place at)
 {
-	const char *slash = strrchr(l->file, '/');
-	int folder = slash != NULL ? (int)(slash + 1 - l->file) : 0;
-	const char *path = dt_format("%.*s%s", folder, l->file, name);
+	int folder = (int)(file_name(l->file) - l->file);
+	struct library *found = NULL;
 
-	for (struct library *of = libraries; of != NULL; of = of->next)
-		if (strcmp(of->file, path) == 0)
-			return of;
-	dt_error(at, "D_PRAGMA_DEPEND", "failed to find dependency in libpath: %s", name);
-}
+	for (struct library *of = libraries; of != NULL; of = of->next) {
+		bool same = file_name(of->file) - of->file == folder &&
+			    strncmp(of->file, l->file, (size_t)folder) == 0;
 
-/* The next line that does not begin within a comment. */
-static const char *
-next_line(const char *text, struct place *at)
-{
-	bool comment = false;
-	char quote = '\0';
-
-	for (; *text != '\0'; text++) {
-		if (*text == '\n') {
-			at->line++;
-			quote = '\0';
-			if (!comment)
-				return text + 1;
-		} else if (quote != '\0') {
-			if (*text == '\\' && (text[1] == quote || text[1] == '\\'))
-				text++;
-			else if (*text == quote)
-				quote = '\0';
-		} else if (strncmp(text, comment ? "*/" : "/*", 2) == 0) {
-			comment = !comment;
-			text++;
-		} else if (!comment && (*text == '"' || *text == '\'')) {
-			quote = *text;
-		}
+		if (strcmp(file_name(of->file), name) == 0 && (found == NULL || same))
+			found = of;
 	}
-	return text;
+	if (found == NULL)
+		dt_error(at, "D_PRAGMA_DEPEND", "failed to find dependency in libpath: %s", name);
+	return found;
 }
 
 /* First what it depends on. Without a provider, a module or a library that it needs, it is left
@@ -109,28 +123,27 @@ next_line(const char *text, struct place *at)
 static void
 library_compile(struct library *l)
 {
-	struct place at = {l->file, 1};
 	bool wanted = true;
-	char class[64], name[256];
 
 	if (l->state != WAITS)
 		return;
 	l->state = BEGUN;
-	for (const char *line = l->text; *line != '\0'; line = next_line(line, &at)) {
-		const char *one = dt_strndup(line, strcspn(line, "\n"));
-
-		if (sscanf(one, " # pragma D depends_on %63s %255s", class, name) != 2)
-			continue;
-		if (strcmp(class, "library") == 0) {
-			struct library *of = find_library(l, name, at);
+	looked_at = l;
+	lex_open(l->text, (struct place){l->file, 1});
+	while (lex_next().kind != TOKEN_END)
+		;
+	looked_at = NULL;
+	for (const struct dependency *d = l->needs; d != NULL; d = d->next) {
+		if (strcmp(d->class, "library") == 0) {
+			struct library *of = find_library(l, d->name, d->at);
 
 			if (of->state == BEGUN)
-				dt_error(at, "D_PRAGMA_DEPEND",
-					 "cyclic dependency detected in library: %s", name);
+				dt_error(d->at, "D_PRAGMA_DEPEND",
+					 "cyclic dependency detected in library: %s", d->name);
 			library_compile(of);
 			wanted &= of->state == DONE;
 		} else {
-			wanted &= compile_has(class, name, at);
+			wanted &= compile_has(d->class, d->name, d->at);
 		}
 	}
 	l->state = wanted ? DONE : LEFT_OUT;

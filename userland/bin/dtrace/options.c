@@ -364,7 +364,6 @@ option_set_text(const char *lines)
 	}
 }
 
-/* What libraries depend on was looked at before. */
 static void
 pragma_depends(char *line, struct place at)
 {
@@ -375,6 +374,8 @@ pragma_depends(char *line, struct place at)
 	if (*line == '\0')
 		dt_error(at, "D_PRAGMA_MALFORM",
 			 "expected #pragma D depends_on provider NAME, or module NAME");
+	if (compile_is_looking())
+		compile_needs(class, line, at);
 	if (dt_program.in_library)
 		return;
 	if (strcmp(class, "library") == 0)
@@ -393,10 +394,12 @@ lex_pragma(char *line, struct place at)
 	line = line != NULL ? line + strspn(line, " \t") : word + strlen(word);
 	if (line[strcspn(line, "\r")] != '\0') /* the text may be a constant */
 		line[strcspn(line, "\r")] = '\0';
-	if (strcmp(word, "error") == 0)
-		dt_error(at, "D_PRAGERR", "#error: %s", line);
 	if (strcmp(word, "depends_on") == 0)
 		return pragma_depends(line, at);
+	if (compile_is_looking())
+		return;
+	if (strcmp(word, "error") == 0)
+		dt_error(at, "D_PRAGERR", "#error: %s", line);
 	if (strcmp(word, "binding") == 0)
 		return; /* about versions: there is one */
 	if (strcmp(word, "attributes") == 0) {

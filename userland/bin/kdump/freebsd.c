@@ -84,7 +84,7 @@ struct pair {
 	int32_t ours, theirs;
 };
 
-/* FreeBSD's number of an error. Errors that are not in the table have the same number. */
+/* FreeBSD's number of an error, a signal or its code: the same, if it is not in the table. */
 static int32_t
 translate(const struct pair *table, size_t n, int32_t number)
 {

@@ -285,23 +285,34 @@ check_is_known(const struct node *n)
 
 	if (n == NULL)
 		return true;
-	v = n->kind == N_NAME ? ident_find(n->scope, n->text) : NULL;
-	if (n->kind == N_NAME && strcmp(n->text, "args") != 0 &&
-	    (v == NULL || (v->type == NULL && !v->builtin && !v->is_array)))
-		return false;
-	return check_is_known(n->left) && check_is_known(n->right) && check_is_known(n->third);
+	if (n->kind == N_ASSIGN) /* has the type of what is assigned */
+		return check_is_known(n->right);
+	if (n->kind != N_NAME)
+		return check_is_known(n->left) && check_is_known(n->right) &&
+		       check_is_known(n->third);
+	if (n->scope == SCOPE_GLOBAL &&
+	    (strcmp(n->text, "args") == 0 || strcmp(n->text, "uregs") == 0 ||
+	     expand_find(n->text, false) != NULL || expand_find(n->text, true) != NULL))
+		return true;
+	v = ident_find(n->scope, n->text);
+	return v != NULL && (v->type != NULL || v->builtin || v->is_array);
 }
 
 /* Makes the variables that an expression steps, or to which it assigns what is known. */
 static void
 check_assigned(const struct node *n)
 {
+	unsigned times[TIMES];
+
 	if (n == NULL)
 		return;
 	if (n->left != NULL && n->left->kind == N_NAME &&
 	    ((n->kind == N_ASSIGN && check_is_known(n->right)) || n->op == OP2('+', '+') ||
-	     n->op == OP2('-', '-')))
+	     n->op == OP2('-', '-'))) {
+		memcpy(times, current->times, sizeof(times));
 		check_expression(check_clone(n));
+		memcpy(current->times, times, sizeof(times)); /* they are counted once, later */
+	}
 	check_assigned(n->left);
 	check_assigned(n->right);
 	check_assigned(n->third);

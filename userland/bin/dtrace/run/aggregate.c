@@ -476,13 +476,13 @@ print_row(const struct row *r)
 		pack_print_value(e->agg, e);
 		return;
 	}
-	for (unsigned i = 0; i < r->count; i++) {
+	for (unsigned i = 0; i < r->count; i++)
 		print_agg_value(sorted_aggs[i], r->entries[i]);
-		for (uint32_t cpu = 0; cpu < agg_cpus && dt_options.aggpercpu; cpu++) {
-			fprintf(print_out, "\n    [CPU %u]", cpu);
+	for (uint32_t cpu = 0; cpu < agg_cpus && dt_options.aggpercpu; cpu++) {
+		fprintf(print_out, "\n    [CPU %u]", cpu);
+		for (unsigned i = 0; i < r->count; i++)
 			print_agg_value(sorted_aggs[i],
 					seek(of_cpu(sorted_aggs[i], cpu), e->keys, e->key_words));
-		}
 	}
 	fprintf(print_out, "\n");
 }

@@ -62,7 +62,7 @@ power(uint64_t base, uint64_t exponent)
 	return p;
 }
 
-/* Where a bucket begins; for those with ends, after the first one: where the next one does. */
+/* Where a bucket begins. The first one has no beginning: where the next one begins. */
 static int64_t
 bucket_value(const struct dif_agg *a, unsigned b)
 {

@@ -46,11 +46,13 @@ static void
 put_time(const struct conversion *c, uint64_t ns)
 {
 	time_t seconds = (time_t)(ns / 1000000000);
-	char text[64];
+	const struct tm *t = localtime(&seconds);
+	char text[512]; /* the name of a zone is as long as the user likes */
 
-	strftime(text, sizeof(text),
-		 c->letter == 'Y' ? "%Y %b %e %H:%M:%S" : "%a, %d %b %Y %H:%M:%S %Z",
-		 localtime(&seconds));
+	if (t == NULL ||
+	    strftime(text, sizeof(text),
+		     c->letter == 'Y' ? "%Y %b %e %H:%M:%S" : "%a, %d %b %Y %H:%M:%S %Z", t) == 0)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)seconds);
 	put_text(c, -1, text);
 }
 
