@@ -20,13 +20,15 @@
 #define O_NOATIME  01000000
 #define O_CLOEXEC  02000000
 #define O_PATH     010000000
+#define O_UNNAMED  020000000 /* of O_TMPFILE: Linux's __O_TMPFILE */
+#define O_TMPFILE  (O_UNNAMED | O_DIRECTORY)
 
 struct open_how { /* of openat2() */
 	uint64_t flags, mode, resolve;
 };
 
 #define OPEN_HOW_SIZE_VER0 24
-#define OPEN_FLAGS_KNOWN   017777703ul /* with some that have no effect */
+#define OPEN_FLAGS_KNOWN   037777703ul /* with some that have no effect */
 
 #define POSIX_FADV_NOREUSE 5 /* the last advice of fadvise64() */
 

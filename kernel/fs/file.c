@@ -62,6 +62,14 @@ check_open(const struct vnode *vn, int flags)
 	return vnode_access(vn, want);
 }
 
+/* A file without a name is made in a directory, to be written to. */
+static bool
+check_unnamed(int flags)
+{
+	return !(flags & O_UNNAMED) ||
+	       ((flags & (O_TMPFILE | O_CREAT)) == O_TMPFILE && (flags & O_ACCMODE) != O_RDONLY);
+}
+
 static void
 file_free(struct file *f)
 {
@@ -220,7 +228,9 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 	struct vnode *vn;
 
 	mode = S_IFREG | (mode & 07777 & ~proc_umask());
-	*made = false;
+	*made = (flags & O_UNNAMED) != 0;
+	if (*made)
+		return vnode_create_unnamed(cwd, path, flags, mode, err);
 	if (!(flags & O_CREAT))
 		return flags & O_NOFOLLOW ? vnode_lookup_link(cwd, path, err)
 					  : vnode_lookup(cwd, path, err);
@@ -241,7 +251,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
-	else if ((flags & O_ACCMODE) == O_ACCMODE)
+	else if ((flags & O_ACCMODE) == O_ACCMODE || !check_unnamed(flags))
 		return -EINVAL;
 	f = file_alloc(flags, &error); /* first: no file is made in vain */
 	vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
