@@ -94,6 +94,9 @@ struct flock {
 	int32_t l_pid;          /* F_GETLK: who has the lock; -1: an open file */
 };
 
+#define F_NOTIFY     1026
+#define DN_MULTISHOT 0x80000000u /* above six bits for events (dnotify.c) */
+
 #define F_DUPFD_CLOEXEC 1030
 #define F_SETPIPE_SZ    1031
 #define F_ADD_SEALS     1033
