@@ -449,30 +449,42 @@ file_read_ahead(struct file *f, uint64_t off, uint64_t size)
 	}
 }
 
+/* SEEK_DATA, SEEK_HOLE: a file may say that it is all data, up to its end, where a hole is. */
+static int64_t
+seek_data(struct vnode *vn, int64_t off, bool hole)
+{
+	int64_t size = (int64_t)vnode_size(vn);
+	uint64_t to = hole ? UINT64_MAX : (uint64_t)off;
+
+	if (off < 0 || off >= size)
+		return -ENXIO;
+	if (vn->ops->seek != NULL)
+		to = vn->ops->seek(vn, (uint64_t)off, hole);
+	if (to < (uint64_t)size)
+		return (int64_t)to;
+	return hole ? size : -ENXIO;
+}
+
 int64_t
 file_seek(struct file *f, int64_t off, int whence)
 {
-	int64_t to = 0, base = 0, size = 0;
+	int64_t to = 0, base = 0;
 
 	if (f->vn->any_off)
 		return whence < SEEK_SET || whence > SEEK_HOLE ? -EINVAL : 0;
 	if (!is_seekable(f))
 		return -ESPIPE;
 	mutex_lock(&f->lock);
-	if (whence > SEEK_CUR)
-		size = (int64_t)vnode_size(f->vn);
 	if (whence == SEEK_CUR)
 		base = (int64_t)f->off;
 	else if (whence == SEEK_END)
-		base = size;
-	else if (whence == SEEK_HOLE)
-		base = size - off; /* a file is said to be all data, up to its end */
-	if ((whence == SEEK_DATA || whence == SEEK_HOLE) && (off < 0 || off >= size))
-		to = -ENXIO;
+		base = (int64_t)vnode_size(f->vn);
+	if (whence == SEEK_DATA || whence == SEEK_HOLE)
+		to = seek_data(f->vn, off, whence == SEEK_HOLE);
 	else if (whence < SEEK_SET || whence > SEEK_HOLE ||
 		 __builtin_add_overflow(base, off, &to) || to < 0)
 		to = -EINVAL;
-	else
+	if (to >= 0)
 		f->off = (uint64_t)to;
 	mutex_unlock(&f->lock);
 	return to;

@@ -86,6 +86,8 @@ struct vnode_ops {
 	 * -errno if none were moved. vnode_read() passes f NULL. */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
+	/* Where data, or a hole, begins from off on; a number beyond the size: nowhere. */
+	uint64_t (*seek)(struct vnode *vn, uint64_t off, bool hole);
 	bool nowait; /* read and write heed uio.nowait; without this, RWF_NOWAIT is refused */
 	/* Sets the size: cuts bytes off, or adds zeroes. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
@@ -231,7 +233,7 @@ struct vnode {
 
 	struct mutex lock;     /* [d] */
 	uint64_t size;         /* [d] */
-	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	uint64_t size_max;     /* [c] how large it can become; 0: FILE_SIZE_MAX */
 	uint32_t io_error;     /* [a] what was written, and lost (writeback_error()); 0: nothing */
 	const bool *read_only; /* of its file system, [a]; NULL: never. [c] once it has a name */
 	uint64_t mtime_ns;     /* [a] since 1970, by clock_real_ns() */
@@ -592,7 +594,6 @@ extern const struct vm_pager vnode_pager;
 extern struct vnode *vfs_root; /* constant once there are processes */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
-#define RAMFS_SIZE_MAX (1ull << 30)
 /* No page of a file after this is kept: pages have numbers of 32 bits (page_descriptor.h). */
 #define FILE_SIZE_MAX (1ull << 44)
 /* devfs.c: fills dir, which is /dev. */
