@@ -20,13 +20,15 @@
 #define O_NOATIME  01000000
 #define O_CLOEXEC  02000000
 #define O_PATH     010000000
+#define O_UNNAMED  020000000 /* of O_TMPFILE: Linux's __O_TMPFILE */
+#define O_TMPFILE  (O_UNNAMED | O_DIRECTORY)
 
 struct open_how { /* of openat2() */
 	uint64_t flags, mode, resolve;
 };
 
 #define OPEN_HOW_SIZE_VER0 24
-#define OPEN_FLAGS_KNOWN   017777703ul /* with some that have no effect */
+#define OPEN_FLAGS_KNOWN   037777703ul /* with some that have no effect */
 
 #define POSIX_FADV_NOREUSE 5 /* the last advice of fadvise64() */
 
@@ -91,6 +93,9 @@ struct flock {
 	int64_t l_start, l_len; /* bytes; l_len 0: to the end, wherever it will be */
 	int32_t l_pid;          /* F_GETLK: who has the lock; -1: an open file */
 };
+
+#define F_NOTIFY     1026
+#define DN_MULTISHOT 0x80000000u /* above six bits for events (dnotify.c) */
 
 #define F_DUPFD_CLOEXEC 1030
 #define F_SETPIPE_SZ    1031

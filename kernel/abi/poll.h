@@ -12,6 +12,7 @@
 #define POLLRDNORM 0x040  /* as POLLIN */
 #define POLLWRNORM 0x100  /* as POLLOUT */
 #define POLLWRBAND 0x200  /* only in si_band */
+#define POLLMSG    0x400  /* only in si_band */
 #define POLLRDHUP  0x2000 /* the peer sends no more */
 
 struct pollfd {

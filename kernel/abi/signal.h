@@ -53,6 +53,7 @@
 #define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
 #define POLL_IN       1    /* with F_SETSIG: more to read */
 #define POLL_OUT      2    /* ... more room */
+#define POLL_MSG      3    /* ... something has happened in a directory */
 #define CLD_EXITED    1    /* SIGCHLD: what happened to the child */
 #define CLD_KILLED    2
 #define CLD_TRAPPED   4

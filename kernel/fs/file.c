@@ -62,6 +62,14 @@ check_open(const struct vnode *vn, int flags)
 	return vnode_access(vn, want);
 }
 
+/* A file without a name is made in a directory, to be written to. */
+static bool
+check_unnamed(int flags)
+{
+	return !(flags & O_UNNAMED) ||
+	       ((flags & (O_TMPFILE | O_CREAT)) == O_TMPFILE && (flags & O_ACCMODE) != O_RDONLY);
+}
+
 static void
 file_free(struct file *f)
 {
@@ -220,7 +228,9 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 	struct vnode *vn;
 
 	mode = S_IFREG | (mode & 07777 & ~proc_umask());
-	*made = false;
+	*made = (flags & O_UNNAMED) != 0;
+	if (*made)
+		return vnode_create_unnamed(cwd, path, flags, mode, err);
 	if (!(flags & O_CREAT))
 		return flags & O_NOFOLLOW ? vnode_lookup_link(cwd, path, err)
 					  : vnode_lookup(cwd, path, err);
@@ -241,7 +251,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
-	else if ((flags & O_ACCMODE) == O_ACCMODE)
+	else if ((flags & O_ACCMODE) == O_ACCMODE || !check_unnamed(flags))
 		return -EINVAL;
 	f = file_alloc(flags, &error); /* first: no file is made in vain */
 	vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
@@ -439,30 +449,42 @@ file_read_ahead(struct file *f, uint64_t off, uint64_t size)
 	}
 }
 
+/* SEEK_DATA, SEEK_HOLE: a file may say that it is all data, up to its end, where a hole is. */
+static int64_t
+seek_data(struct vnode *vn, int64_t off, bool hole)
+{
+	int64_t size = (int64_t)vnode_size(vn);
+	uint64_t to = hole ? UINT64_MAX : (uint64_t)off;
+
+	if (off < 0 || off >= size)
+		return -ENXIO;
+	if (vn->ops->seek != NULL)
+		to = vn->ops->seek(vn, (uint64_t)off, hole);
+	if (to < (uint64_t)size)
+		return (int64_t)to;
+	return hole ? size : -ENXIO;
+}
+
 int64_t
 file_seek(struct file *f, int64_t off, int whence)
 {
-	int64_t to = 0, base = 0, size = 0;
+	int64_t to = 0, base = 0;
 
 	if (f->vn->any_off)
 		return whence < SEEK_SET || whence > SEEK_HOLE ? -EINVAL : 0;
 	if (!is_seekable(f))
 		return -ESPIPE;
 	mutex_lock(&f->lock);
-	if (whence > SEEK_CUR)
-		size = (int64_t)vnode_size(f->vn);
 	if (whence == SEEK_CUR)
 		base = (int64_t)f->off;
 	else if (whence == SEEK_END)
-		base = size;
-	else if (whence == SEEK_HOLE)
-		base = size - off; /* a file is said to be all data, up to its end */
-	if ((whence == SEEK_DATA || whence == SEEK_HOLE) && (off < 0 || off >= size))
-		to = -ENXIO;
+		base = (int64_t)vnode_size(f->vn);
+	if (whence == SEEK_DATA || whence == SEEK_HOLE)
+		to = seek_data(f->vn, off, whence == SEEK_HOLE);
 	else if (whence < SEEK_SET || whence > SEEK_HOLE ||
 		 __builtin_add_overflow(base, off, &to) || to < 0)
 		to = -EINVAL;
-	else
+	if (to >= 0)
 		f->off = (uint64_t)to;
 	mutex_unlock(&f->lock);
 	return to;

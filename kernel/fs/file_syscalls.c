@@ -5,6 +5,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/ioctl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/memfd.h"
 #include "kernel/fs/pipe/pipe.h"
 #include "kernel/fs/vfs.h"
@@ -382,6 +383,8 @@ sys_fcntl(const uint64_t a[6])
 	case F_ADD_SEALS:
 	case F_GET_SEALS:
 		return memfd_fcntl(f, (int)a[1] == F_ADD_SEALS, a[2]);
+	case F_NOTIFY:
+		return dnotify_fcntl(ft, (uint32_t)a[0], f, (uint32_t)a[2]);
 	case F_SETOWN:
 	case F_GETOWN:
 	case F_SETSIG:

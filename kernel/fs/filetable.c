@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
@@ -354,6 +355,9 @@ filp_close(struct file *f, struct filetable *ft)
 {
 	if (f != NULL && f->vn->locks != NULL && !(f->flags & O_PATH))
 		record_locks_end(f->vn, ft);
+	if (f != NULL && S_ISDIR(f->vn->mode) &&
+	    __atomic_load_n(&f->vn->marks, __ATOMIC_ACQUIRE) != NULL)
+		dnotify_end(f, ft);
 	file_unref(f);
 }
 

@@ -105,7 +105,8 @@ sys_openat2(const uint64_t a[6])
 	if (r != 0)
 		return r;
 	if ((how.flags & ~OPEN_FLAGS_KNOWN) || (how.mode & ~07777ul) ||
-	    (how.resolve & ~(uint64_t)RESOLVE_ALL) || (how.mode != 0 && !(how.flags & O_CREAT)) ||
+	    (how.resolve & ~(uint64_t)RESOLVE_ALL) ||
+	    (how.mode != 0 && !(how.flags & (O_CREAT | O_UNNAMED))) ||
 	    (how.resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) ==
 		(RESOLVE_BENEATH | RESOLVE_IN_ROOT))
 		return -EINVAL;

@@ -1,5 +1,6 @@
 /*
- * fsnotify.h - tells what happens to files, once for all file systems; inotify.c listens.
+ * fsnotify.h - tells what happens to files, once for all file systems; inotify.c and dnotify.c
+ * listen.
  *
  * An event has a mask of one IN_… (kernel/abi/inotify.h), and IN_ISDIR where the name that goes
  * with it is a directory's. While nobody watches anything, each costs a load and a branch. Thread
@@ -16,6 +17,7 @@
 #include "kernel/abi/inotify.h"
 #include "kernel/fs/vfs.h"
 
+struct filetable;
 struct vname;
 
 extern uint32_t fsnotify_watches; /* atomic: how many there are */
@@ -58,6 +60,10 @@ fsnotify_name(struct vnode *dir, const char *name, uint32_t mode, uint32_t mask)
 /* For /proc/PID/fdinfo: if vn is a file of inotify, prints a line for each of its watches. */
 void inotify_show_fdinfo(const struct vnode *vn, struct sbuf *out);
 
+/* fcntl() with F_NOTIFY: the owner of an open directory gets a signal for what happens there;
+ * `what` is DN_… 0 or -errno. dnotify_end(): the table loses a descriptor of the directory. */
+int64_t dnotify_fcntl(struct filetable *ft, uint32_t fd, struct file *f, uint32_t what);
+void dnotify_end(const struct file *f, const struct filetable *ft);
 /* A vnode moved from one name to another; old: what had that, or NULL. vfs_lock held. */
 void fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vnode *to,
 		   const char *new_name, struct vnode *old);

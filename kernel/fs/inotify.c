@@ -17,6 +17,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/fsnotify.h"
+#include "kernel/fs/fsnotify_private.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/fs/wait/poll.h"
 #include "kernel/lib/sbuf.h"
@@ -59,20 +60,9 @@ struct inotify {
 	struct queued overflow;
 };
 
-struct fsnotify_mark {
-	struct list in_group;
-	struct fsnotify_mark *next; /* of the same vnode */
-	struct inotify *group;
-	struct vnode *vn;   /* a reference, if it is nameless */
-	struct uidinfo *ui; /* to whom it is counted */
-	uint32_t slot;      /* of watched[] */
-	int32_t wd;
-	uint32_t mask; /* events, and WATCH_FLAGS */
-};
-
-static struct mutex inotify_lock = MUTEX_INIT("inotify");
+struct mutex inotify_lock = MUTEX_INIT("inotify");
 static uint32_t last_cookie;       /* inotify_lock */
-static struct fsnotify_mark *dead; /* inotify_lock: inotify_unlock() frees them */
+static struct fsnotify_mark *dead; /* inotify_lock: fsnotify_unlock() frees them */
 static uint32_t watched[64];       /* atomic: watches, by the `dev` of what they watch */
 uint32_t fsnotify_watches;
 
@@ -155,8 +145,8 @@ inotify_free_event(struct inotify *g, struct queued *q)
 
 /* ---- watches; inotify_lock is held ---- */
 
-static void
-inotify_free_mark(struct fsnotify_mark *m)
+void
+fsnotify_free_mark(struct fsnotify_mark *m)
 {
 	struct fsnotify_mark **at = &m->vn->marks;
 	bool has_vnode = m->vn->nameless;
@@ -169,7 +159,8 @@ inotify_free_mark(struct fsnotify_mark *m)
 	list_remove(&m->in_group);
 	__atomic_fetch_sub(&fsnotify_watches, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&watched[m->slot], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&m->ui->inotify_watches, 1, __ATOMIC_RELAXED);
+	if (m->group != NULL)
+		__atomic_fetch_sub(&m->ui->inotify_watches, 1, __ATOMIC_RELAXED);
 	if (has_vnode) {
 		m->next = dead;
 		dead = m;
@@ -178,12 +169,9 @@ inotify_free_mark(struct fsnotify_mark *m)
 	}
 }
 
-/*
- * Gives up the lock, and after that drops the references of watches that have ended: the last
- * reference to a link of /proc ends other watches.
- */
-static void
-inotify_unlock(void)
+/* The last reference to a link of /proc ends other watches. */
+void
+fsnotify_unlock(void)
 {
 	struct fsnotify_mark *m = dead, *next;
 
@@ -198,12 +186,33 @@ inotify_unlock(void)
 	}
 }
 
+void
+fsnotify_add_mark(struct fsnotify_mark *m, struct vnode *vn)
+{
+	m->next = vn->marks;
+	m->vn = vn->nameless ? vnode_ref(vn) : vn;
+	m->slot = vn->dev % 64;
+	__atomic_store_n(&vn->marks, m, __ATOMIC_RELEASE); /* for name_is_idle() */
+	__atomic_fetch_add(&watched[m->slot], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&fsnotify_watches, 1, __ATOMIC_RELAXED);
+}
+
+static void
+fsnotify_handle_event(const struct fsnotify_mark *m, uint32_t mask, uint32_t cookie,
+		      const char *name)
+{
+	if (m->group != NULL)
+		inotify_handle_event(m->group, m->wd, mask, cookie, name);
+	else
+		dnotify_handle_event(m, mask);
+}
+
 /* A watch ends, and the program is told. */
 static void
 inotify_ignore(struct fsnotify_mark *m)
 {
-	inotify_handle_event(m->group, m->wd, IN_IGNORED, 0, NULL);
-	inotify_free_mark(m);
+	fsnotify_handle_event(m, IN_IGNORED, 0, NULL);
+	fsnotify_free_mark(m);
 }
 
 /* gone: the name was removed. */
@@ -214,9 +223,10 @@ tell_marks(struct vnode *vn, uint32_t mask, uint32_t cookie, const char *name, b
 
 	for (struct fsnotify_mark *m = vn->marks; m != NULL; m = next) {
 		next = m->next;
-		if (!(m->mask & mask & IN_ALL_EVENTS) || (gone && (m->mask & IN_EXCL_UNLINK)))
+		if (!(m->mask & mask & (IN_ALL_EVENTS | FS_RENAME)) ||
+		    (gone && (m->mask & IN_EXCL_UNLINK)))
 			continue;
-		inotify_handle_event(m->group, m->wd, mask, cookie, name);
+		fsnotify_handle_event(m, mask, cookie, name);
 		if (m->mask & IN_ONESHOT)
 			inotify_ignore(m);
 	}
@@ -229,7 +239,7 @@ fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name)
 		mask |= IN_ISDIR;
 	mutex_lock(&inotify_lock);
 	tell_marks(vn, mask, 0, name, false);
-	inotify_unlock();
+	fsnotify_unlock();
 }
 
 void
@@ -251,7 +261,7 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 	if (n != NULL && n->vn == vn) /* the root of a mount has the name of what it covers */
 		tell_marks(n->dir, mask, 0, n->text, n == vn->gone);
 	tell_marks(vn, mask, 0, NULL, false);
-	inotify_unlock();
+	fsnotify_unlock();
 	mutex_unlock(&vfs_lock);
 }
 
@@ -265,12 +275,13 @@ fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vno
 		return;
 	mutex_lock(&inotify_lock);
 	last_cookie++;
+	tell_marks(from, FS_RENAME | dir, 0, name, false);
 	tell_marks(from, IN_MOVED_FROM | dir, last_cookie, name, false);
 	tell_marks(to, IN_MOVED_TO | dir, last_cookie, new_name, false);
 	if (old != NULL)
 		tell_marks(old, IN_ATTRIB | dir, 0, NULL, false);
 	tell_marks(vn, IN_MOVE_SELF, 0, NULL, false);
-	inotify_unlock();
+	fsnotify_unlock();
 }
 
 void
@@ -281,10 +292,10 @@ fsnotify_end(struct vnode *vn, uint32_t mask)
 		struct fsnotify_mark *m = vn->marks;
 
 		if ((m->mask | IN_UNMOUNT) & mask)
-			inotify_handle_event(m->group, m->wd, mask, 0, NULL);
+			fsnotify_handle_event(m, mask, 0, NULL);
 		inotify_ignore(m);
 	}
-	inotify_unlock();
+	fsnotify_unlock();
 }
 
 void
@@ -332,10 +343,10 @@ inotify_release(struct file *f)
 		return; /* it was not complete */
 	mutex_lock(&inotify_lock);
 	while (!list_empty(&g->marks))
-		inotify_free_mark(list_entry(g->marks.next, struct fsnotify_mark, in_group));
+		fsnotify_free_mark(list_entry(g->marks.next, struct fsnotify_mark, in_group));
 	while ((q = inotify_take_event(g, SIZE_MAX, &error)) != NULL)
 		inotify_free_event(g, q);
-	inotify_unlock();
+	fsnotify_unlock();
 	__atomic_fetch_sub(&g->ui->inotify_instances, 1, __ATOMIC_RELAXED);
 }
 
@@ -470,17 +481,12 @@ inotify_new_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 	m = uidinfo_alloc(g->ui, sizeof(*m));
 	if (m == NULL)
 		return -ENOMEM;
-	*m = (struct fsnotify_mark){.next = vn->marks,
-				    .group = g,
-				    .vn = vn->nameless ? vnode_ref(vn) : vn,
+	*m = (struct fsnotify_mark){.group = g,
 				    .ui = g->ui,
-				    .slot = vn->dev % 64,
 				    .wd = ++g->last_wd,
 				    .mask = mask & (IN_ALL_EVENTS | WATCH_FLAGS)};
 	list_append(&g->marks, &m->in_group);
-	__atomic_store_n(&vn->marks, m, __ATOMIC_RELEASE); /* for name_is_idle() */
-	__atomic_fetch_add(&watched[m->slot], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&fsnotify_watches, 1, __ATOMIC_RELAXED);
+	fsnotify_add_mark(m, vn);
 	__atomic_fetch_add(&g->ui->inotify_watches, 1, __ATOMIC_RELAXED);
 	return m->wd;
 }
@@ -548,6 +554,6 @@ sys_inotify_rm_watch(const uint64_t a[6])
 		inotify_ignore(m);
 		error = 0;
 	}
-	inotify_unlock();
+	fsnotify_unlock();
 	return error;
 }

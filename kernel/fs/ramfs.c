@@ -223,7 +223,7 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	mutex_lock(&vn->lock);
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
-	error = vnode_check_write(vn, u, *off, RAMFS_SIZE_MAX);
+	error = vnode_check_write(vn, u, *off, FILE_SIZE_MAX);
 	ramfs_shorten(vn, u, *off);
 	start = u->resid;
 	if (error == 0)
@@ -313,7 +313,7 @@ static int
 ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 {
 	/* No page is after that. */
-	uint64_t end = off + len < RAMFS_SIZE_MAX ? off + len : RAMFS_SIZE_MAX;
+	uint64_t end = off + len < FILE_SIZE_MAX ? off + len : FILE_SIZE_MAX;
 	uint64_t first = page_round_up(off), last = page_round_down(end);
 	int error = memfd_check(vn, vn->size, true);
 
@@ -322,12 +322,25 @@ ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 	ramfs_clear(vn, off, first < end ? first : end);
 	if (last >= first)
 		ramfs_clear(vn, last, end);
-	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++)
+	for (uint64_t i = first / PAGE_SIZE; pagecache_next(vn, &i) && i < last / PAGE_SIZE; i++)
 		ramfs_free_page(vn, i);
 	/* Programs that map the pages meet the hole at the next access. */
 	if (first < last && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
 		vm_punch_object(vn, first, last);
 	return 0;
+}
+
+/* A page that is not there is a hole. */
+static uint64_t
+ramfs_seek(struct vnode *vn, uint64_t off, bool hole)
+{
+	uint64_t i = off / PAGE_SIZE;
+
+	if (!hole && !pagecache_next(vn, &i))
+		return UINT64_MAX;
+	while (hole && pagecache_find(vn, i, false) != NULL)
+		i++;
+	return off > i * PAGE_SIZE ? off : i * PAGE_SIZE;
 }
 
 static void
@@ -340,6 +353,7 @@ ramfs_destroy(struct vnode *vn)
 const struct vnode_ops ramfs_file_ops = {
     .read = ramfs_read,
     .write = ramfs_write,
+    .seek = ramfs_seek,
     .truncate = ramfs_truncate,
     .allocate = ramfs_allocate,
     .punch = ramfs_punch,

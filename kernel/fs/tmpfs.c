@@ -43,10 +43,31 @@ tmpfs_join(struct vnode *vn, const struct vnode *dir)
 {
 	struct tmpfs *t = tmpfs_of(dir);
 
-	if (t == NULL || vn->read_only != NULL)
-		return;
-	__atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
-	vn->read_only = &t->read_only;
+	if (t != NULL && vn->read_only == NULL) {
+		__atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+		vn->read_only = &t->read_only;
+	} else if (t != NULL && vn->links == 1) { /* its first name, after it was made without */
+		__atomic_fetch_sub(&t->nameless, 1, __ATOMIC_RELAXED);
+	}
+}
+
+struct vnode *
+tmpfs_make_unnamed(struct vnode *dir, const struct vnode_kind *kind, int *err)
+{
+	struct vnode *vn = NULL;
+
+	*err = -EOPNOTSUPP;
+	if (dir->fixed || tmpfs_of(dir) == NULL)
+		return NULL;
+	*err = -ENOSPC;
+	vn = vnode_alloc(kind->mode, &ramfs_file_ops, NULL);
+	if (vn == NULL)
+		return NULL;
+	vnode_inherit(vn, dir);
+	tmpfs_join(vn, dir);
+	tmpfs_lose_name(vn);
+	*err = 0;
+	return vn;
 }
 
 void

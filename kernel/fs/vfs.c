@@ -40,7 +40,7 @@ dir_destroy(struct vnode *vn)
 	kfree(vn->data);
 }
 
-static const struct vnode_ops dir_ops = {.destroy = dir_destroy};
+static const struct vnode_ops dir_ops = {.destroy = dir_destroy, .tmpfile = tmpfs_make_unnamed};
 
 static void
 link_destroy(struct vnode *vn)
@@ -261,7 +261,7 @@ link_locked(const struct walk *w, struct vnode *vn)
 
 	if (error < 0)
 		return error;
-	if (vnode_is_gone(vn) || w->want_dir)
+	if ((vnode_is_gone(vn) && !vn->linkable) || w->want_dir)
 		return -ENOENT;
 	n = vname_alloc(w->dir, w->name);
 	if (n == NULL)
@@ -273,6 +273,7 @@ link_locked(const struct walk *w, struct vnode *vn)
 		return error;
 	}
 	vname_enter(n, vnode_ref(vn));
+	vn->linkable = false;
 	fsnotify_inode(vn, IN_ATTRIB);
 	fsnotify_name(w->dir, w->name, vn->mode, IN_CREATE);
 	return 0;

@@ -86,6 +86,8 @@ struct vnode_ops {
 	 * -errno if none were moved. vnode_read() passes f NULL. */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
+	/* Where data, or a hole, begins from off on; a number beyond the size: nowhere. */
+	uint64_t (*seek)(struct vnode *vn, uint64_t off, bool hole);
 	bool nowait; /* read and write heed uio.nowait; without this, RWF_NOWAIT is refused */
 	/* Sets the size: cuts bytes off, or adds zeroes. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
@@ -149,6 +151,8 @@ struct vnode_ops {
 	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
 	struct vnode *(*create)(struct vnode *dir, const char *name, const struct vnode_kind *kind,
 				int *err);
+	/* Makes a regular file without a name, as `kind` says. NULL and *err. */
+	struct vnode *(*tmpfile)(struct vnode *dir, const struct vnode_kind *kind, int *err);
 	int (*enter)(struct vnode *dir, const char *name, struct vnode *vn);
 	int (*leave)(struct vnode *dir, const char *name, struct vnode *vn);
 	/* old: the vnode that has the new name, or NULL. exchange: both change places. */
@@ -181,6 +185,7 @@ struct vnode {
 	bool mount_point;   /* [c] fixed directory: empty, and may be mounted on */
 	bool root_only;     /* [c] who has no CAP_SYS_ADMIN gets EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
+	bool linkable;      /* [v] never had a name, and may get one (O_TMPFILE) */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
 	struct record_lock *locks; /* those of fcntl() (flock.c: flock_mutex) */
 	struct cond unlocked;      /* there are fewer of both (flock.c: flock_mutex) */
@@ -228,7 +233,7 @@ struct vnode {
 
 	struct mutex lock;     /* [d] */
 	uint64_t size;         /* [d] */
-	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	uint64_t size_max;     /* [c] how large it can become; 0: FILE_SIZE_MAX */
 	uint32_t io_error;     /* [a] what was written, and lost (writeback_error()); 0: nothing */
 	const bool *read_only; /* of its file system, [a]; NULL: never. [c] once it has a name */
 	uint64_t mtime_ns;     /* [a] since 1970, by clock_real_ns() */
@@ -375,12 +380,14 @@ struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, i
  */
 struct vnode *vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev,
 			  int *err);
+/* Makes a regular file without a name, where a directory is. flags: O_NOFOLLOW; O_EXCL: it never
+ * gets one. Returns and errors as of vnode_lookup(); -EOPNOTSUPP, -ENOSPC. */
+struct vnode *vnode_create_unnamed(struct vnode *cwd, const char *path, int flags, uint32_t mode,
+				   int *err);
 /* Makes a symbolic link to the text `to`. Returns and errors as of vnode_create(). */
 struct vnode *vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err);
-/*
- * Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM if it is a directory;
- * -EXDEV if it is a file of the kernel's; -ENOENT if it has lost its last name.
- */
+/* Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM if it is a directory;
+ * -EXDEV if it is a file of the kernel's; -ENOENT if it has lost its last name, or gets none. */
 int vnode_link(struct vnode *vn, struct vnode *cwd, const char *path);
 /*
  * Finds a vnode, or makes it if there is none; *made says which. Nobody can come in between.
@@ -389,10 +396,8 @@ int vnode_link(struct vnode *vn, struct vnode *cwd, const char *path);
  */
 struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode,
 				     bool follow, bool *made, int *err);
-/*
- * Removes a name. The vnode lives while it has another name, or is open. dir: the name must be that
- * of an empty directory.
- */
+/* Removes a name. The vnode lives while it has another name, or is open. dir: the name must be that
+ * of an empty directory. */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
 /*
  * Renames a vnode. If a vnode of the same kind has the new name, it loses it. With RENAME_NOREPLACE
@@ -589,7 +594,6 @@ extern const struct vm_pager vnode_pager;
 extern struct vnode *vfs_root; /* constant once there are processes */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
-#define RAMFS_SIZE_MAX (1ull << 30)
 /* No page of a file after this is kept: pages have numbers of 32 bits (page_descriptor.h). */
 #define FILE_SIZE_MAX (1ull << 44)
 /* devfs.c: fills dir, which is /dev. */

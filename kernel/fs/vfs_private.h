@@ -138,6 +138,8 @@ size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
  * last name. tmpfs_leave(): it belongs to the file system no longer.
  */
 int tmpfs_begin(struct vnode *root);
+/* As vnode_ops.tmpfile. -EOPNOTSUPP: the directory is in no file system in memory. */
+struct vnode *tmpfs_make_unnamed(struct vnode *dir, const struct vnode_kind *kind, int *err);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);
 void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);

@@ -107,6 +107,31 @@ vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const st
 	return vn;
 }
 
+struct vnode *
+vnode_create_unnamed(struct vnode *cwd, const char *path, int flags, uint32_t mode, int *err)
+{
+	struct vnode *dir =
+	    flags & O_NOFOLLOW ? vnode_lookup_link(cwd, path, err) : vnode_lookup(cwd, path, err);
+	struct vnode *vn = NULL;
+
+	if (dir == NULL)
+		return NULL;
+	mutex_lock(&vfs_lock);
+	*err = S_ISDIR(dir->mode) ? vnode_access(dir, VNODE_WRITE | VNODE_EXEC) : -ENOTDIR;
+	if (*err == 0 && dir->ops->tmpfile == NULL)
+		*err = -EOPNOTSUPP;
+	if (*err == 0)
+		vn = dir->ops->tmpfile(dir, &(struct vnode_kind){.mode = mode}, err);
+	if (vn != NULL) {
+		vn->dev = dir->dev;
+		vn->linkable = !(flags & O_EXCL);
+	}
+	mutex_unlock(&vfs_lock);
+	vnode_unref(dir);
+	CTR2(KTR_VOP, "create unnamed: mode %#o error %d", mode, -*err);
+	return vn;
+}
+
 /* Frees a name that is not in the tree. Returns its directory, with the reference. */
 static struct vnode *
 free_name(struct vname *n)

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,6 +218,83 @@ others_cannot(void)
 	return close(fd) == 0 && good;
 }
 
+#define DIR_WATCHED "/tmp/linux_dnotify"
+
+/* How many signals for the directory have come; -1: another one, too. */
+static int
+told_of(int fd)
+{
+	siginfo_t info;
+	sigset_t set;
+	int n = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIG);
+	while (sigtimedwait(&set, &info, &(struct timespec){0, 0}) == SIG) {
+		if (info.si_code != POLL_MSG || info.si_fd != fd ||
+		    info.si_band != (POLLIN | POLLRDNORM | POLLMSG))
+			return -1;
+		n++;
+	}
+	return none_came() ? n : -1;
+}
+
+static int
+closes(void *fd)
+{
+	return close(*(int *)fd);
+}
+
+static int
+directory_tells(void *arg)
+{
+	const long most = DN_ACCESS | DN_MODIFY | DN_CREATE | DN_DELETE | DN_ATTRIB | DN_MULTISHOT;
+	const char *a = DIR_WATCHED "/a", *b = DIR_WATCHED "/b";
+	int dir = open(DIR_WATCHED, O_RDONLY | O_DIRECTORY), fd, twin, place;
+	siginfo_t info;
+	bool good;
+	char c;
+
+	(void)arg;
+	block_both();
+	/* Once; then as often as something happens. */
+	good = dir >= 0 && fcntl(dir, F_NOTIFY, DN_CREATE | DN_MODIFY) == 0 &&
+	       fcntl(dir, F_GETOWN) == getpid();
+	fd = open(a, O_CREAT | O_RDWR, 0600);
+	good = good && fd >= 0 && came(SIGIO, &info) && none_came() && write(fd, "x", 1) == 1 &&
+	       none_came();
+	good = good && fcntl(dir, F_SETSIG, SIG) == 0 && fcntl(dir, F_NOTIFY, most) == 0 &&
+	       write(fd, "x", 1) == 1 && told_of(dir) == 1 && pread(fd, &c, 1, 0) == 1 &&
+	       told_of(dir) == 1 && ftruncate(fd, 0) == 0 && told_of(dir) == 1 &&
+	       fchmod(fd, 0644) == 0 && told_of(dir) == 1 && mkdir(b, 0700) == 0 &&
+	       told_of(dir) == 1 && rmdir(b) == 0 && told_of(dir) == 1 && rename(a, b) == 0 &&
+	       told_of(dir) == 2 && chmod(DIR_WATCHED, 0700) == 0 && told_of(dir) == 1;
+	/* More events for the same; those of another open directory count for themselves. */
+	twin = open(DIR_WATCHED, O_RDONLY | O_DIRECTORY);
+	good = good && twin >= 0 && told_of(dir) == 0 && fcntl(dir, F_NOTIFY, DN_RENAME) == 0 &&
+	       fcntl(twin, F_NOTIFY, DN_RENAME) == 0 && rename(b, a) == 0 && came(SIGIO, &info) &&
+	       told_of(dir) == 3;
+	/* Nothing any more; also when any descriptor of it is closed, but not by a child. */
+	good = good && fcntl(dir, F_NOTIFY, DN_MULTISHOT) == 0 && write(fd, "x", 1) == 1 &&
+	       none_came() && fcntl(dir, F_NOTIFY, most) == 0 && in_child(closes, &dir) == 0 &&
+	       write(fd, "x", 1) == 1 && told_of(dir) == 1 && close(dup(dir)) == 0 &&
+	       write(fd, "x", 1) == 1 && none_came();
+	place = open(DIR_WATCHED, O_PATH);
+	good = good && FAILS(fcntl(fd, F_NOTIFY, DN_ACCESS), ENOTDIR) &&
+	       fcntl(fd, F_NOTIFY, 0) == 0 && FAILS(fcntl(place, F_NOTIFY, DN_ACCESS), EBADF) &&
+	       close(place) == 0 && close(fd) == 0 && close(twin) == 0 &&
+	       fcntl(dir, F_NOTIFY, most) == 0;
+	return unlink(a) == 0 && good ? 0 : 1; /* the watch ends with the process */
+}
+
+static bool
+directories_tell(void)
+{
+	bool good = mkdir(DIR_WATCHED, 0755) == 0 && in_child(directory_tells, NULL) == 0;
+
+	return rmdir(DIR_WATCHED) == 0 && good;
+}
+
 void
 test_fasync(void)
 {
@@ -226,5 +304,6 @@ test_fasync(void)
 	result(in_child(owners, NULL) == 0, "F_SETOWN: a group, a thread, nobody; wrong ones");
 	result(geteuid() != 0 || in_child(stranger, NULL) == 0,
 	       "F_SETOWN signals whom its user may");
+	result(directories_tell(), "F_NOTIFY: a signal for what happens in a directory");
 	result(others_cannot(), "a directory and a signalfd are not O_ASYNC");
 }

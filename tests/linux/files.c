@@ -366,12 +366,57 @@ unreadable_is_no_program(void)
 static bool
 writes_end_at_the_largest_size(void)
 {
-	const off_t most = 1l << 30;
-	int fd = memfd_create("largest", 0); /* in memory, where that is 1 GiB */
+	const off_t most = 1l << 44;
+	int fd = memfd_create("largest", 0); /* in memory, where that is 16 TiB */
 	bool good = pwrite(fd, "text", 4, most - 3) == 3 && pwrite(fd, "x", 1, most) == -1 &&
 		    errno == EFBIG && pwrite(fd, "x", 1, most - 1) == 1;
 
 	return close(fd) == 0 && good;
+}
+
+/* memory: holes are known page by page, as those of all files of Linux are. */
+static bool
+is_large(int fd, bool memory)
+{
+	const off_t far = 5l << 30, page = 4096;
+	char text[4] = "", *p = MAP_FAILED;
+	struct stat st;
+	bool good = pwrite(fd, "far", 4, far + page) == 4 && fstat(fd, &st) == 0 &&
+		    st.st_size == far + page + 4 && st.st_blocks < 200 &&
+		    pread(fd, text, 4, far) == 4 && text[0] == 0 &&
+		    pread(fd, text, 4, far + page) == 4 && strcmp(text, "far") == 0;
+
+	if (good)
+		p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, far);
+	good = good && p != MAP_FAILED && strcmp(p + page, "far") == 0 && p[1] == 0;
+	if (p != MAP_FAILED) {
+		p[page] = 'b';
+		munmap(p, 2 * page);
+	}
+	good = good && pread(fd, text, 4, far + page) == 4 && strcmp(text, "bar") == 0 &&
+	       lseek(fd, far + page + 1, SEEK_DATA) == far + page + 1 &&
+	       lseek(fd, far + page + 1, SEEK_HOLE) == far + page + 4 &&
+	       lseek(fd, far + page + 4, SEEK_DATA) == -1 && errno == ENXIO;
+	/* Others may know it of larger pieces, or of none. */
+	good = good &&
+	       (!memory ||
+		(ftruncate(fd, 3 * far) == 0 && pwrite(fd, "x", 1, 0) == 1 &&
+		 lseek(fd, 0, SEEK_HOLE) == page && lseek(fd, page, SEEK_DATA) == far &&
+		 lseek(fd, far + page, SEEK_HOLE) == far + 2 * page &&
+		 lseek(fd, far + 2 * page, SEEK_DATA) == -1 && errno == ENXIO &&
+		 fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page, 2 * far) == 0 &&
+		 lseek(fd, page, SEEK_DATA) == -1 && errno == ENXIO));
+	return good && ftruncate(fd, far) == 0 && ftruncate(fd, 2 * far) == 0 &&
+	       pread(fd, text, 4, far + page) == 4 && text[0] == 0;
+}
+
+static bool
+large_files(void)
+{
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT, 0600), memory = memfd_create("large", 0);
+	bool good = is_large(fd, false) && is_large(memory, true);
+
+	return close(memory) == 0 && close(fd) == 0 && unlink(FILE_NAME) == 0 && good;
 }
 
 static int
@@ -561,6 +606,7 @@ test_files(void)
 	       "a file that cannot be read is not executed");
 	result(!is_kestrel() || writes_end_at_the_largest_size(),
 	       "a write ends where a file may not grow");
+	result(large_files(), "files of several GiB are written, mapped and cut at their ends");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");

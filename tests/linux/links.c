@@ -181,6 +181,61 @@ renameat2_keeps(void)
 	return leave_room() && good;
 }
 
+/* Gives an open file a name, as open(2) says. */
+static int
+name_file(int fd, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+static int
+names_nothing(void *fd)
+{
+	return setresuid(1000, 1000, 1000) == 0 &&
+		       fails(linkat(*(int *)fd, "", AT_FDCWD, "c", AT_EMPTY_PATH), ENOENT) &&
+		       fails(open("/", O_TMPFILE | O_RDWR, 0600), EACCES)
+		   ? 0
+		   : 1;
+}
+
+static bool
+unnamed_files(void)
+{
+	bool good = enter_room() && store("file", O_CREAT, "f");
+	int fd = open(".", O_TMPFILE | O_RDWR, 04646);
+	struct stat st, named;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	good = good && fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 0 && st.st_size == 0 &&
+	       st.st_mode == (S_IFREG | (04646 & ~mask)) && write(fd, "text", 4) == 4 &&
+	       in_child(names_nothing, &fd) == 0 && name_file(fd, "a") == 0 && holds("a", "text") &&
+	       fstat(fd, &st) == 0 && st.st_nlink == 1 && stat("a", &named) == 0 &&
+	       named.st_ino == st.st_ino && named.st_dev == st.st_dev;
+	/* After its last name is gone, it gets no other. */
+	good = good && name_file(fd, "b") == 0 && unlink("a") == 0 && unlink("b") == 0 &&
+	       fails(name_file(fd, "a"), ENOENT) && close(fd) == 0;
+	fd = open(ROOM, O_TMPFILE | O_WRONLY, 0600);
+	good = good && fd >= 0 && write(fd, "more", 4) == 4 &&
+	       linkat(fd, "", AT_FDCWD, "a", AT_EMPTY_PATH) == 0 && holds("a", "more") &&
+	       unlink("a") == 0 && close(fd) == 0;
+	fd = open(".", O_TMPFILE | O_EXCL | O_RDWR, 0600);
+	good = good && fd >= 0 && fails(name_file(fd, "a"), ENOENT) && pwrite(fd, "x", 1, 9) == 1 &&
+	       lseek(fd, 0, SEEK_END) == 10 && close(fd) == 0;
+	/* It is written to, in a directory, of a file system that can. */
+	good = good && fails(open(".", O_TMPFILE | O_RDONLY, 0600), EINVAL) &&
+	       fails(open(".", O_TMPFILE | O_CREAT | O_RDWR, 0600), EINVAL) &&
+	       fails(open(".", (O_TMPFILE & ~O_DIRECTORY) | O_RDWR, 0600), EINVAL) &&
+	       fails(open("file", O_TMPFILE | O_RDWR, 0600), ENOTDIR) &&
+	       fails(open("none", O_TMPFILE | O_RDWR, 0600), ENOENT) &&
+	       fails(open("/proc", O_TMPFILE | O_RDWR, 0600), EOPNOTSUPP);
+	unlink("file");
+	return leave_room() && good;
+}
+
 void
 test_links(void)
 {
@@ -191,4 +246,6 @@ test_links(void)
 	       "links to nothing, in circles and too many end with their errno");
 	result(links_are_listed(), "readdir tells a symbolic link");
 	result(renameat2_keeps(), "renameat2 with RENAME_NOREPLACE");
+	result(unnamed_files(),
+	       "O_TMPFILE: a file without a name, which it may get once by its descriptor");
 }

@@ -80,7 +80,7 @@ resize_begin(struct vnode *vn, uint64_t size)
 	return vnode_read_only(vn)
 		   ? -EROFS
 		   : vnode_limit_size(vn->size, size,
-				      vn->size_max != 0 ? vn->size_max : RAMFS_SIZE_MAX);
+				      vn->size_max != 0 ? vn->size_max : FILE_SIZE_MAX);
 }
 
 static int

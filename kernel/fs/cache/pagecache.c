@@ -218,6 +218,17 @@ pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **p
 	return 0;
 }
 
+bool
+pagecache_next(const struct vnode *vn, uint64_t *index)
+{
+	bool found;
+
+	spin_lock(&pages_lock);
+	found = tree_next(&vn->pages, index) != NULL;
+	spin_unlock(&pages_lock);
+	return found;
+}
+
 void *
 pagecache_take(struct vnode *vn, uint64_t *index)
 {

@@ -39,6 +39,8 @@ void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
  * too large. Takes spin locks only.
  */
 int pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **page);
+/* Is there a page from *index on? Then *index becomes the number of the first. */
+bool pagecache_next(const struct vnode *vn, uint64_t *index);
 /*
  * Takes the first page from *index on out of the file, gives it to the caller, and moves *index
  * after it. NULL if there is none. Waits if the page is a disk's and busy.

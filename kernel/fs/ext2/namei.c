@@ -164,6 +164,7 @@ new_inode(struct ext2_node *dir, const struct vnode_kind *kind, struct ext2_inod
 	return error;
 }
 
+/* name NULL: it gets none, and goes with its vnode unless it has got one. */
 static struct ext2_node *
 make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind, int *err)
 {
@@ -180,6 +181,11 @@ make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind
 		return NULL;
 	}
 	vnode_inherit(node->vn, dir->vn);
+	if (name == NULL) {
+		node->i.links = 0;
+		ext2_touch(node);
+		return node;
+	}
 	*err = ext2_dir_add(&dir->m->fs, &dir->i, name, i.ino, kind->mode);
 	if (*err != 0)
 		node->i.links = 0; /* it goes with its vnode */
@@ -209,6 +215,17 @@ ext2_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 	}
 	vnode_unref(node->vn);
 	return NULL;
+}
+
+static struct vnode *
+ext2_tmpfile(struct vnode *dir, const struct vnode_kind *kind, int *err)
+{
+	struct ext2_node *d = ext2_node(dir), *node;
+
+	mutex_lock(&d->m->lock);
+	node = make_file(d, NULL, kind, err);
+	mutex_unlock(&d->m->lock);
+	return node != NULL ? node->vn : NULL;
 }
 
 static int
@@ -361,6 +378,7 @@ ext2_link_text(const struct vnode *vn, const char **text, struct vnode **to)
 const struct vnode_ops ext2_dir_ops = {
     .load = ext2_load,
     .create = ext2_create,
+    .tmpfile = ext2_tmpfile,
     .enter = ext2_enter,
     .leave = ext2_leave,
     .rename = ext2_rename,

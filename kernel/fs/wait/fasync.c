@@ -270,6 +270,34 @@ fasync_fcntl(struct file *f, int command, uint64_t arg)
 	}
 }
 
+int
+fasync_claim(struct file *f)
+{
+	struct fasync *a = fasync_of(f);
+	bool owned;
+
+	if (a == NULL)
+		return -ENOMEM;
+	spin_lock(&fasync_lock);
+	owned = a->owner.pid != 0;
+	spin_unlock(&fasync_lock);
+	return owned ? 0 : set_owner(a, owner_of_number((int32_t)proc_pid()));
+}
+
+void
+fasync_send_message(struct file *f, int fd)
+{
+	struct fasync a;
+
+	spin_lock(&fasync_lock);
+	a = *f->async;
+	spin_unlock(&fasync_lock);
+	a.fd = fd;
+	a.news = POLLMSG;
+	if (a.owner.pid != 0)
+		send_news(&a, POLLMSG, POLL_MSG, POLLIN | POLLRDNORM | POLLMSG);
+}
+
 void
 fasync_end(struct file *f)
 {

@@ -20,6 +20,10 @@ int fasync_set(struct file *f, int fd, bool on);
 /* Does what fcntl() does with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG,
  * and returns the same, or -errno. Context as fasync_set(). */
 int64_t fasync_fcntl(struct file *f, int command, uint64_t arg);
+/* The current process becomes the owner of a file that has none. 0; -ENOMEM. Context as above. */
+int fasync_claim(struct file *f);
+/* Tells the owner of a file that was claimed, with the number fd. Thread context; no spin lock. */
+void fasync_send_message(struct file *f, int fd);
 /* More to read, or more room: POLLIN, POLLOUT. For poll_notify(). Any context but NMI. */
 void fasync_notify(struct poll_source *s, unsigned events);
 /* The file ends; nothing more is told. Thread context, no spin lock held. */
