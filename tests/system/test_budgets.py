@@ -66,6 +66,15 @@ def crowd_rt():
     crowds(["rt spin:10"], 500000)
 
 
+@portable_test("who wakes up beside a process that computes, of the same user or of another one, has the CPU within 1 ms")
+def late():
+    run = instructions.boot("user_test crowd late spin:1\nuser_test crowd own spin:1\n", arch=ARCH, mem="128M", smp=1,
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
+    found = [int(us) for us in re.findall(r"^late spin:1 worst (\d+) us mean \d+ us\r?$", run.out, re.M)]
+    check(len(found) == 2 and max(found) <= 1000, f"beside another user's, and beside its own: {found} us, expected at most 1000")
+
+
 BOOT_MOST = {"x86_64": 51_000_000, "aarch64": 19_200_000}  # x86_64: 1.3 times what it was with a shell of our own; both with a port for the trace
 
 
