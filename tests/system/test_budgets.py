@@ -40,6 +40,15 @@ def maps():
         check(many < 2.5 * few, f"{step}: {few:.0f} instructions each with 2,500, {many:.0f} with 25,000")
 
 
+@portable_test("a process's session is found beside 400 terminals of others in as many instructions as beside none")
+def terminals():
+    run = instructions.boot("user_test bench terminals\n", arch=ARCH,
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
+    found = instructions.guest_lines(run, [])
+    check(found["stat_terminals"] < found["stat_alone"] + 1000, f"instructions to read /proc/self/stat: {found}")
+
+
 def crowds(expected, most_us):
     """One user's processes: how long user 0's fork, exec and wait of /bin/true take beside them, in time of the guest."""
     run = instructions.boot("".join(f"user_test crowd {kind}\n" for kind in expected), arch=ARCH, mem="128M",
