@@ -37,7 +37,7 @@
 #define CONSOLE_COLUMNS 80
 
 #define RETRY_NS 1000000ull  /* a FIFO empties within 1.4 ms at 115200 baud */
-#define ECHO_NS  20000000ull /* in an interrupt, the echo of a key waits no longer for the line */
+#define ECHO_NS  20000000ull /* the echo of keys in a row waits no longer for the line */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
@@ -50,7 +50,8 @@ static struct {
 } unread;           /* keys that the debugger has not used */
 
 static bool keys_busy;      /* atomic: a CPU handles keys, with interrupts off */
-static uint64_t echo_until; /* keys_busy: when the echo of this key waits no more, as clock_ns() */
+static uint64_t echo_until; /* keys_busy: when their echo waits no more, as clock_ns() */
+static uint64_t keys_ended; /* keys_busy: when the last key was handled */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -106,12 +107,11 @@ console_early_init(void)
  * context, keys_busy held. True: the caller enters the debugger, when it holds that no more.
  */
 static bool
-console_key(char c)
+console_take(char c)
 {
 	static enum { NOTHING, RETURN, TILDE } seen;
 	bool held = seen == TILDE;
 
-	echo_until = clock_ns() + ECHO_NS;
 	if (held && c == CTRL('B')) {
 		seen = NOTHING;
 		CTR0(KTR_DEV, "console: key chord");
@@ -126,6 +126,20 @@ console_key(char c)
 	tty_input(&console_tty, c);
 	seen = c == '\r' || c == '\n' ? RETURN : NOTHING;
 	return false;
+}
+
+/* As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. */
+static bool
+console_key(char c)
+{
+	uint64_t now = clock_ns();
+	bool ask;
+
+	if (now - keys_ended > RETRY_NS)
+		echo_until = now + ECHO_NS;
+	ask = console_take(c);
+	keys_ended = clock_ns();
+	return ask;
 }
 
 static void
@@ -251,7 +265,8 @@ console_write_some(const char *buf, size_t len)
 	return n;
 }
 
-/* Writes bytes unchanged. What the line does not take in the time that a key has is dropped. */
+/* Writes bytes unchanged. What the line does not take in the time that keys have is dropped; the
+ * last one that it is given waits as uart_put() does. */
 static void
 tty_echo_console(struct tty *t, const char *text, size_t n)
 {

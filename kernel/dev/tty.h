@@ -68,7 +68,8 @@ struct tty {
 	uint32_t fg_uid;             /* [l] the user who chose it */
 	uint32_t refs;               /* [a] */
 	struct poll_source news;
-	struct list link; /* of all terminals (tty_jobs.c) */
+	struct list link;    /* of all terminals (tty_jobs.c) */
+	struct list session; /* of those that a session has */
 };
 
 /* ---- tty.c: what a terminal does ---- */

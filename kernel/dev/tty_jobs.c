@@ -20,6 +20,7 @@
 
 static struct spinlock sessions_lock = SPINLOCK_INIT("sessions");
 static struct list ttys = LIST_INIT(ttys); /* sessions_lock; by device number */
+static struct list sessions[128]; /* sessions_lock; terminals that a session has, by its number */
 
 void
 tty_join(struct tty *t, uint64_t first)
@@ -51,6 +52,8 @@ tty_unref(struct tty *t)
 {
 	if (t == NULL || __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
+	if (t->sid != 0)
+		panic("terminal %#lx of session %u has no reference", t->device, t->sid);
 	spin_lock(&sessions_lock);
 	list_remove(&t->link);
 	spin_unlock(&sessions_lock);
@@ -66,12 +69,18 @@ own_session(void)
 	return p != NULL && !p->no_tty ? p->sid : 0;
 }
 
+static struct list *
+list_of_session(uint32_t sid)
+{
+	return &sessions[sid % (sizeof(sessions) / sizeof(sessions[0]))];
+}
+
 /* NULL: it has none; or, hung: none with whose other end it was. sessions_lock held. */
 static struct tty *
 find_tty(uint32_t sid, bool hung)
 {
-	list_for_each_entry (struct tty, t, &ttys, link)
-		if (t->sid == sid && sid != 0 && t->hung == hung)
+	list_for_each_entry (struct tty, t, list_of_session(sid), session)
+		if (t->sid == sid && t->hung == hung)
 			return t;
 	return NULL;
 }
@@ -95,6 +104,10 @@ tty_of_session(uint32_t sid, uint64_t *device, uint32_t *fg_pgid)
 static void
 set_session(struct tty *t, uint32_t sid, uint32_t pgid)
 {
+	if (t->sid != 0)
+		list_remove(&t->session);
+	if (sid != 0)
+		list_append(list_of_session(sid), &t->session);
 	spin_lock(&t->lock);
 	t->sid = sid;
 	t->fg_pgid = pgid;
@@ -163,7 +176,7 @@ static void
 leader_exits(void)
 {
 	if (curproc()->sid != curproc()->pid)
-		return; /* a walk of all terminals */
+		return;
 	leave_tty(false, false);
 	while (leave_tty(true, true))
 		;
@@ -328,6 +341,8 @@ tty_jobs_init(void)
 	    .device = DEVICE(5, 0),
 	};
 
+	for (unsigned i = 0; i < sizeof(sessions) / sizeof(sessions[0]); i++)
+		list_init(&sessions[i]);
 	if (devfs_register("tty", &own, NULL) < 0)
 		panic("no memory for /dev/tty");
 }

@@ -320,14 +320,14 @@ SYSCALL_IS(semop, sys_semtimedop((const uint64_t[6]){a[0], a[1], a[2], 0}))
 
 /*
  * The current process ends: what it has done with SEM_UNDO is undone, as far as values allow. Only
- * the process itself adds to its list, so it needs no lock to see that there is nothing.
+ * it adds to its list; who removes a set is done with that when both ends lead to itself.
  */
 static void
 sem_exit(void)
 {
 	struct list *undos = &curproc()->sem_undos;
 
-	if (list_empty(undos))
+	if (list_empty(undos) && __atomic_load_n(&undos->prev, __ATOMIC_RELAXED) == undos)
 		return;
 	mutex_lock(&sem_mutex);
 	list_for_each_entry_safe (struct undo, u, undos, of_proc) {

@@ -58,6 +58,13 @@ is_due(const struct fair_entry *e)
 	return !leftist_earlier(e->time, e->node.at);
 }
 
+/* Would its slice be over before somebody looks again? */
+static bool
+ends_soon(const struct fair_entry *e)
+{
+	return is_due(e) || (e->node.at - e->time) * e->weight < FAIR_LOOK_NS * FAIR_WEIGHT;
+}
+
 #define HURRY_NS (1ul << 40) /* more than any deadline is before a group's time */
 
 static void
@@ -173,7 +180,7 @@ fair_detach(struct fair_entry *e)
 void
 fair_renew(struct fair_queue *top, struct fair_entry *e)
 {
-	if (is_due(e) && !e->hurries)
+	if (ends_soon(e) && !e->hurries)
 		begin_slice(&e->group->members, e);
 	renew_group(top, e->group);
 }

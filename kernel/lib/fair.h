@@ -3,8 +3,9 @@
  *
  * Who has it for t ns moves t * FAIR_WEIGHT / weight ahead in virtual time, so all are at about the
  * same time if each gets a share that is proportional to its weight. Each has a deadline: the
- * virtual time at which it will have had a slice more. The earliest deadline goes first. When it is
- * past, the next one is a slice later.
+ * virtual time at which it will have had a slice more. The earliest deadline goes first. Before it
+ * is past, the next one is a slice later: or who comes meanwhile would be compared with a deadline
+ * of the past, and wait.
  *
  * The time of a queue is the latest of those that were chosen from it in time. Who joins is at the
  * queue's time, or where it was: later, if it has had much lately; or earlier, but by one slice at
@@ -26,8 +27,9 @@
 
 #include "kernel/lib/leftist.h"
 
-#define FAIR_WEIGHT   1024     /* the ordinary one */
-#define FAIR_SLICE_NS 20000000 /* of one of ordinary weight */
+#define FAIR_WEIGHT   1024        /* the ordinary one */
+#define FAIR_SLICE_NS 20000000    /* of one of ordinary weight */
+#define FAIR_LOOK_NS  10000000ull /* one has it for so long at most before fair_renew() */
 #define FAIR_LOOKS    128
 
 struct fair_group;
@@ -76,7 +78,8 @@ struct fair_entry *fair_find(const struct fair_queue *top,
 void fair_run(struct fair_queue *top, struct fair_entry *e);
 /* e had the CPU for ns. */
 void fair_charge(struct fair_queue *top, struct fair_entry *e, uint64_t ns);
-/* The next slices of e, and of its group, begin if they are due. e does not wait. */
+/* The next slice of e begins if this one would end within FAIR_LOOK_NS; that of its group, if it is
+ * due. e does not wait. */
 void fair_renew(struct fair_queue *top, struct fair_entry *e);
 /* The next slices of e begin in any case, and the first of those that wait goes before e. */
 void fair_yield(struct fair_queue *top, struct fair_entry *e);

@@ -33,17 +33,17 @@ enum kmap_kind {
 	AREA_GOING, /* as AREA_PAGES, and a kmap_free() already works on it */
 };
 
-struct kmap_area { /* it is mapped, or will be */
-	struct area at;
-	enum kmap_kind kind;
-	struct kmap_area *gone; /* next on the list that kmap_release_areas() works on */
-};
+/*
+ * An area's `prot` is its enum kmap_kind, and `from.object` the next one on the list that
+ * kmap_release_areas() works on. Each thread's stack has one.
+ */
+_Static_assert(sizeof(struct area) <= 128, "a larger one takes 256 bytes of the heap");
 
 extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
     __bss_end[], __ksyms_start[], __ksyms_end[], __kernel_start[];
 
 static struct spinlock kmap_lock = SPINLOCK_INIT("kmap");
-static struct area *areas; /* kmap_lock; all are in a kmap_area */
+static struct area *areas; /* kmap_lock */
 static uint64_t root;      /* 0 until kmap_init() */
 
 uint64_t
@@ -139,19 +139,19 @@ kmap_reserve(struct area *a, size_t size)
 	return true;
 }
 
-static struct kmap_area *
+static struct area *
 new_area(size_t size, enum kmap_kind kind)
 {
-	struct kmap_area *a = kzalloc(sizeof(*a));
+	struct area *a = kzalloc(sizeof(*a));
 	bool got;
 
 	if (a == NULL || size == 0 || size > ARCH_VMALLOC_END - ARCH_VMALLOC_BASE) {
 		kfree(a);
 		return NULL;
 	}
-	a->kind = kind;
+	a->prot = kind;
 	spin_lock(&kmap_lock);
-	got = kmap_reserve(&a->at, size);
+	got = kmap_reserve(a, size);
 	spin_unlock(&kmap_lock);
 	if (!got)
 		kfree(a);
@@ -188,33 +188,33 @@ kmap_flush_everywhere(void)
 
 /* Clears an area's entries, a piece at a time. Nobody else works on the area. */
 static void
-unmap_area(const struct kmap_area *a, void **pages)
+unmap_area(const struct area *a, void **pages)
 {
-	CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->at.start, a->at.end);
-	for (uint64_t va = a->at.start, end; va < a->at.end; va = end) {
-		end = a->at.end - va < PIECE ? a->at.end : va + PIECE;
+	CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->start, a->end);
+	for (uint64_t va = a->start, end; va < a->end; va = end) {
+		end = a->end - va < PIECE ? a->end : va + PIECE;
 		spin_lock(&kmap_lock);
-		pagetable_each(root, va, end, a->kind == AREA_PHYS ? kmap_forget_page : free_page,
+		pagetable_each(root, va, end, a->prot == AREA_PHYS ? kmap_forget_page : free_page,
 			       pages);
 		spin_unlock(&kmap_lock);
 	}
 }
 
-/* Unmaps and frees the areas linked by `gone`, with one TLB shoot-down for all of them. */
+/* Unmaps and frees the areas linked by from.object, with one TLB shoot-down for all of them. */
 static void
-kmap_release_areas(struct kmap_area *list)
+kmap_release_areas(struct area *list)
 {
 	void *pages = NULL;
 
-	for (const struct kmap_area *a = list; a != NULL; a = a->gone)
+	for (const struct area *a = list; a != NULL; a = a->from.object)
 		unmap_area(a, &pages);
-	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->at.start);
+	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
 	kmap_flush_everywhere();
 	while (list != NULL) {
-		struct kmap_area *next = list->gone;
+		struct area *next = list->from.object;
 
 		spin_lock(&kmap_lock);
-		area_take(&areas, list->at.start, list->at.end);
+		area_take(&areas, list->start, list->end);
 		spin_unlock(&kmap_lock);
 		kfree(list);
 		list = next;
@@ -241,13 +241,13 @@ leaves_enough(uint64_t pages)
 void *
 kmap_alloc(size_t size)
 {
-	struct kmap_area *a = NULL;
+	struct area *a = NULL;
 
 	if (leaves_enough(page_round_up(size) / PAGE_SIZE))
 		a = new_area(page_round_up(size), AREA_PAGES);
 	if (a == NULL)
 		return NULL;
-	for (uintptr_t va = a->at.start; va < a->at.end; va += PAGE_SIZE) {
+	for (uintptr_t va = a->start; va < a->end; va += PAGE_SIZE) {
 		void *page = page_alloc_zero(PAGE_MAPPED);
 		int r = -1;
 
@@ -264,43 +264,40 @@ kmap_alloc(size_t size)
 			return NULL;
 		}
 	}
-	CTR2(KTR_PMAP, "kmap_alloc: addr %#lx size %lu", a->at.start, size);
-	return (void *)a->at.start;
+	CTR2(KTR_PMAP, "kmap_alloc: addr %#lx size %lu", a->start, size);
+	return (void *)a->start;
 }
 
 /* Finds the area that begins at va, and claims it for the caller. NULL: there is none. */
-static struct kmap_area *
+static struct area *
 claim_area(const void *va)
 {
-	struct kmap_area *found = NULL;
 	struct area *a;
 
 	spin_lock(&kmap_lock);
 	a = area_find(areas, (uintptr_t)va);
-	if (a != NULL && a->start == (uintptr_t)va)
-		found = list_entry(a, struct kmap_area, at);
-	if (found != NULL && found->kind == AREA_PAGES)
-		found->kind = AREA_GOING;
-	else
-		found = NULL;
+	if (a != NULL && (a->start != (uintptr_t)va || a->prot != AREA_PAGES))
+		a = NULL;
+	if (a != NULL)
+		a->prot = AREA_GOING;
 	spin_unlock(&kmap_lock);
-	return found;
+	return a;
 }
 
 void
 kmap_free_all(void *const *va, unsigned n)
 {
-	struct kmap_area *list = NULL;
+	struct area *list = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct kmap_area *a = va[i] != NULL ? claim_area(va[i]) : NULL;
+		struct area *a = va[i] != NULL ? claim_area(va[i]) : NULL;
 
 		if (va[i] == NULL)
 			continue;
 		if (a == NULL)
 			panic("kmap_free: %p is not from kmap_alloc", va[i]);
-		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->at.end - a->at.start);
-		a->gone = list;
+		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->end - a->start);
+		a->from.object = list;
 		list = a;
 	}
 	if (list != NULL)
@@ -317,20 +314,19 @@ void *
 kmap_phys(uint64_t pa, size_t size, unsigned prot)
 {
 	uint64_t off = pa & (PAGE_SIZE - 1);
-	struct kmap_area *a = new_area(page_round_up(off + size), AREA_PHYS);
+	struct area *a = new_area(page_round_up(off + size), AREA_PHYS);
 
 	if (a == NULL)
 		return NULL;
 	spin_lock(&kmap_lock);
-	int r =
-	    pagetable_map(root, a->at.start, pa - off, a->at.end - a->at.start, prot | MMU_GLOBAL);
+	int r = pagetable_map(root, a->start, pa - off, a->end - a->start, prot | MMU_GLOBAL);
 	spin_unlock(&kmap_lock);
 	if (r != 0) {
 		kmap_release_areas(a);
 		return NULL;
 	}
-	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->at.start + off);
-	return (void *)(a->at.start + off);
+	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->start + off);
+	return (void *)(a->start + off);
 }
 
 bool

@@ -154,7 +154,7 @@ struct proc {
 	uint32_t groups[GROUPS_MAX]; /* [p] the supplementary groups */
 	struct caps caps;            /* [p] as gid */
 	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
-	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
+	/* [p] Last part of the executed path, or the first thread's new name; as thread.name. */
 	char name[KTR_THREAD_NAME];
 	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
 	char psargs[PROC_ARGS]; /* [t] the beginning of the arguments; contains a NUL, as `name` */

@@ -2,10 +2,14 @@
  * proc_find.c - the list of all processes, and how one, a thread, or a group is found by its number
  * without a look at all others. Locking: proc_lock.
  */
+#include "arch/pcpu.h"
 #include "kernel/lib/list.h"
+#include "kernel/lib/panic.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 
 struct list procs = LIST_INIT(procs);
 
@@ -25,11 +29,21 @@ proc_next(const struct proc *p)
 	return l != &procs ? list_entry(l, struct proc, all) : NULL;
 }
 
+/* All that others say of a process that they have found is true under the lock only. */
+static void
+check_proc_lock(uint32_t number)
+{
+	if (__atomic_load_n(&proc_lock.owner, __ATOMIC_RELAXED) != (int32_t)arch_cpu() &&
+	    !stop_inside())
+		panic("process or group %u is looked for without proc_lock", number);
+}
+
 struct proc *
 proc_find(uint32_t pid)
 {
 	struct proc *p = by_pid[pid % PID_BUCKETS];
 
+	check_proc_lock(pid);
 	while (p != NULL && p->pid != pid)
 		p = p->same_hash;
 	return p;
@@ -76,6 +90,7 @@ proc_find_group(uint32_t pgid)
 {
 	struct proc *p = by_pgid[pgid % PID_BUCKETS];
 
+	check_proc_lock(pgid);
 	while (p != NULL && p->pgid != pgid)
 		p = p->next_group;
 	return p;

@@ -88,7 +88,8 @@ struct thread {
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
 	uint32_t silence_of, silence; /* [t] a silence, and how often it ended: sched_silence() */
-	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
+	/* Written by a thread of its process, under proc_lock once others can find it. Always
+	 * contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc; /* [t] cleared under proc_lock; NULL: kernel thread, or it has ended */

@@ -17,6 +17,7 @@
 #define PERIOD_US 1000000
 #define PERIOD_NS (PERIOD_US * 1000ul)
 #define TICK_NS   (PERIOD_NS / HZ)
+_Static_assert(TICK_NS == FAIR_LOOK_NS, "ticks end slices");
 
 static int rt_runtime_us = 950000;
 SYSCTL_INT(kernel_sched_rt_runtime_us, "kernel.sched_rt_runtime_us", SYSCTL_WR, &rt_runtime_us, -1,

@@ -20,7 +20,7 @@
 
 #define CUTS 64
 
-static struct mutex spaces_lock = MUTEX_INIT("vm spaces");
+static struct mutex spaces_lock = {.name = "vm spaces", .innermost = true};
 static struct list spaces = LIST_INIT(spaces);
 static struct cond visit_ended; /* spaces_lock */
 

@@ -7,12 +7,14 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/stat.h"
 #include "kernel/dev/tty.h"
+#include "kernel/dev/uart.h"
 #include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pipe/pipe.h"
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/fs/wait/poll.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
@@ -21,6 +23,7 @@
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/registry.h"
 #include "tests/kernel/ktest.h"
 
@@ -826,6 +829,46 @@ KTEST(who_may_not_write_to_a_terminal_is_told_when_he_may)
 	KT_EQ(refused, -EAGAIN);
 	KT_EQ(terminal.news.out, told + 1);
 	poll_watch(false);
+}
+
+static uint64_t line_free; /* a slow line takes the next character, as clock_ns() */
+
+static unsigned
+slow_room(struct uart *u)
+{
+	clock_delay_ns(1000);
+	return clock_ns() >= line_free;
+}
+
+static void
+slow_put(struct uart *u, uint8_t c)
+{
+	line_free = clock_ns() + 15000000;
+}
+
+/* As one interrupt brings them: for most of the echo there is no time left. */
+KTEST(many_keys_on_a_slow_line_keep_interrupts_off_no_longer_than_a_few)
+{
+	static const struct uart_chip slow = {.name = "slow", .room = slow_room, .put = slow_put};
+	struct uart *u = uart_get(0);
+	const struct uart_chip *chip;
+	uint64_t before, dropped;
+
+	if (u == NULL || u->input == NULL)
+		ktest_skip("the machine has no serial line");
+	irq_push();
+	chip = u->chip;
+	before = u->dropped;
+	u->chip = &slow;
+	for (unsigned i = 0; i < 16; i++)
+		u->input(u->arg, 'x', false);
+	dropped = u->dropped - before;
+	u->input(u->arg, 'U' & 0x1f, false); /* nobody is to read them */
+	u->chip = chip;
+	u->stuck = false;
+	u->dropped = before;
+	irq_pop();
+	KT_GE(dropped, 16 / 2);
 }
 
 static char order[4];

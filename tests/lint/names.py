@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """names.py - checks that each function of the kernel has a name of its own, since functions are probes, and one that says
-whose it is: of two words or more, but for the names that the field knows; and that kernel/probe/noprobe names functions; TAP.
+whose it is: of two words or more, but for the names that the field knows; that kernel/probe/noprobe names functions, and that what a header says is called once has one call; TAP.
 
 usage: tests/lint/names.py [ROOT]
 
@@ -15,6 +15,9 @@ import subprocess
 import sys
 
 DEFINITION = re.compile(r"^([a-z]\w*)\(|^static .*PRINTF_LIKE\(.*?\)\s+(\w+)\(", re.M)
+
+# A comment that says "Once, at boot." or the like, and the function that it is about.
+ONCE = re.compile(r"/\*(?:[^*]|\*(?!/))*\bOnce[,.](?:[^*]|\*(?!/))*\*/\n(?:[a-z]\w* )+\*?(\w+)\(")
 
 # Of C and BSD, Linux, FreeBSD and NetBSD, and instructions.
 WORDS = set("""memcmp memcpy memmove memset strchr strcmp strlcpy strlen strncmp strnlen strrchr strstr atoi
@@ -41,12 +44,13 @@ def sources(root):
 
 def main(argv):
     root = argv[1] if len(argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "..")
-    where, bad = collections.defaultdict(list), []
+    where, bad, texts = collections.defaultdict(list), [], []
     groups = sources(root)
     for port in sorted(groups):
         for path in groups[port]:
             with open(os.path.join(root, path), encoding="utf-8") as f:
                 text = f.read()
+            texts.append(text)
             for m in DEFINITION.finditer(text):
                 place = f"{path}:{text.count(chr(10), 0, m.start()) + 1}"
                 where[m[1] or m[2]].append((port, place))
@@ -61,13 +65,17 @@ def main(argv):
     with open(os.path.join(root, "kernel/probe/noprobe"), encoding="utf-8") as f:
         named = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
     gone = [f"kernel/probe/noprobe: {name}: found no function of that name" for name in named if name not in where]
-    print("1..3")
+    once = sorted({m[1] for text in texts for m in ONCE.finditer(text)})
+    calls = {name: sum(len(re.findall(rf"(?<!^)(?<![*\w] )\b{name}\(", text, re.M)) for text in texts) for name in once}
+    often = [f"{name}: found {n} calls, expected one, as its header says" for name, n in calls.items() if n != 1]
+    print("1..4")
     for n, lines, what in ((1, bad, "each function has a name of its own"), (2, gone, "functions without probes exist"),
-                           (3, short, "names say whose the functions are")):
+                           (3, short, "names say whose the functions are"),
+                           (4, often, "what is called once has one call")):
         for line in lines:
             print(f"# {line}")
         print(f"{'not ok' if lines else 'ok'} {n} - {what}")
-    return bool(bad or gone or short)
+    return bool(bad or gone or short or often)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,15 @@ def maps():
         check(many < 2.5 * few, f"{step}: {few:.0f} instructions each with 2,500, {many:.0f} with 25,000")
 
 
+@portable_test("a process's session is found beside 400 terminals of others in as many instructions as beside none")
+def terminals():
+    run = instructions.boot("user_test bench terminals\n", arch=ARCH,
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
+    found = instructions.guest_lines(run, [])
+    check(found["stat_terminals"] < found["stat_alone"] + 1000, f"instructions to read /proc/self/stat: {found}")
+
+
 def crowds(expected, most_us):
     """One user's processes: how long user 0's fork, exec and wait of /bin/true take beside them, in time of the guest."""
     run = instructions.boot("".join(f"user_test crowd {kind}\n" for kind in expected), arch=ARCH, mem="128M",
@@ -64,6 +73,15 @@ def crowd_traced():
 @portable_test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")
 def crowd_rt():
     crowds(["rt spin:10"], 500000)
+
+
+@portable_test("who wakes up beside a process that computes, of the same user or of another one, has the CPU within 1 ms")
+def late():
+    run = instructions.boot("user_test crowd late spin:1\nuser_test crowd own spin:1\n", arch=ARCH, mem="128M", smp=1,
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
+    found = [int(us) for us in re.findall(r"^late spin:1 worst (\d+) us mean \d+ us\r?$", run.out, re.M)]
+    check(len(found) == 2 and max(found) <= 1000, f"beside another user's, and beside its own: {found} us, expected at most 1000")
 
 
 BOOT_MOST = {"x86_64": 51_000_000, "aarch64": 19_200_000}  # x86_64: 1.3 times what it was with a shell of our own; both with a port for the trace

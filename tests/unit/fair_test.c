@@ -190,6 +190,38 @@ a_group_that_has_slept_goes_first_at_once(void **state)
 	}
 }
 
+static void
+assert_woken_goes_first(unsigned i, unsigned group)
+{
+	struct fair_entry *e = wake(i, group);
+
+	assert_true(fair_before(e, now, MS));
+	fair_take(&top, e);
+	fair_leave(&top, e);
+}
+
+/* At whatever moment of another one's slice it wakes up, which only ticks look at. */
+static void
+who_has_slept_goes_first_between_two_looks(void **state)
+{
+	for (unsigned phase = 0; phase < 40; phase++) {
+		begin(state);
+		wake(0, 0);
+		members[1].time = groups[1].self.time = -100 * TICK;
+		choose();
+		use(phase * MS / 4);
+		for (unsigned step = 0; step < 120; step++) {
+			if (step % 20 == 0) {
+				fair_renew(&top, now);
+				fair_run(&top, now);
+			}
+			use(MS / 2);
+			assert_woken_goes_first(1, 0);
+			assert_woken_goes_first(2, 1);
+		}
+	}
+}
+
 /* One that has had much and sleeps for a moment only has not slept. */
 static void
 a_short_sleep_pays_no_debt(void **state)
@@ -539,6 +571,7 @@ main(void)
 	    TEST(a_heavy_member_makes_its_group_heavy),
 	    TEST(who_has_slept_goes_first),
 	    TEST(a_group_that_has_slept_goes_first_at_once),
+	    TEST(who_has_slept_goes_first_between_two_looks),
 	    TEST(a_short_sleep_pays_no_debt),
 	    TEST(naps_do_not_take_the_share_of_another_group),
 	    TEST(a_detached_member_keeps_its_place),

@@ -455,6 +455,20 @@ bench_kernel(void)
 	return 0;
 }
 
+/* A process without a terminal is looked at, beside none of others, and beside many. */
+static int
+bench_terminals(void)
+{
+	if (setsid() < 0)
+		return 1;
+	print_row("stat_alone", round_of_calls(10, call_stat_file), 10);
+	for (unsigned i = 0; i < 400; i++)
+		if (open("/dev/ptmx", O_RDWR | O_NOCTTY) < 0)
+			return 1;
+	print_row("stat_terminals", round_of_calls(10, call_stat_file), 10);
+	return 0;
+}
+
 #define STRIDE 8192 /* so that each page is an area of its own, with a hole after it */
 
 static void
@@ -515,6 +529,8 @@ bench_main(int argc, char **argv)
 		return bench_calls() != 0 || bench_syscall() != 0;
 	if (argc == 2 && strcmp(argv[1], "kernel") == 0)
 		return bench_kernel();
+	if (argc == 2 && strcmp(argv[1], "terminals") == 0)
+		return bench_terminals();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 2 && strcmp(argv[1], "echo") == 0)

@@ -17,8 +17,10 @@
 #include "tests/user/raw.h"
 
 #define STRANGER 1000
+#define WAKES    60
 #define TURNS    8 /* half as many with real-time processes */
 
+static bool own;     /* the crowd is of the same user */
 static int ready[2]; /* a pipe: a byte for each of the crowd that does what it is to do */
 
 static uint64_t
@@ -144,7 +146,7 @@ add(const struct kind *kind, pid_t group)
 		return pid;
 	if (kind->before != NULL)
 		kind->before();
-	if (setpgid(0, group) != 0 || setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
+	if (setpgid(0, group) != 0 || (!own && (setgid(STRANGER) != 0 || setuid(STRANGER) != 0)))
 		_exit(1);
 	if (kind->act != trace)
 		is_there();
@@ -188,6 +190,26 @@ turn_us(void)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
 		errx(1, "/bin/true: pid %d status %#x", pid, (unsigned)status);
 	return now_us() - start;
+}
+
+/* How late who sleeps for some ms, at many moments of a slice, has the CPU. */
+static void
+wake_up(const char *word, const struct kind *kind, unsigned n)
+{
+	uint64_t worst = 0, sum = 0;
+	pid_t group = gather(kind, n);
+
+	for (unsigned i = 0; i < WAKES; i++) {
+		uint64_t due = now_us() + 5100 + 370 * (i % 50), us;
+
+		usleep((unsigned)(due - now_us()));
+		us = now_us() - due;
+		worst = us > worst ? us : worst;
+		sum += us;
+	}
+	disperse(group);
+	printf("late %s worst %lu us mean %lu us\n", word, worst, sum / WAKES);
+	fflush(stdout);
 }
 
 static pid_t
@@ -249,17 +271,24 @@ try(const char *word, const struct kind *kind, unsigned n, bool rt)
 int
 crowd_main(int argc, char **argv)
 {
-	bool rt = argc > 1 && strcmp(argv[1], "rt") == 0;
+	const char *first = argc > 1 ? argv[1] : "";
+	bool rt = strcmp(first, "rt") == 0, late = strcmp(first, "late") == 0;
 	unsigned n;
 
+	own = strcmp(first, "own") == 0;
 	if (pipe(ready) != 0)
 		err(1, "pipe");
-	for (int i = rt ? 2 : 1; i < argc; i++) {
+	for (int i = rt || own || late ? 2 : 1; i < argc; i++) {
 		const struct kind *kind = find_kind(argv[i], &n);
 
 		if (kind == NULL || n == 0)
-			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb|trace|traced:N...");
-		try(argv[i], kind, n, rt);
+			errx(
+			    2,
+			    "usage: user_test crowd [rt|own|late] spin|nap|fork|bomb|trace|traced:N...");
+		if (own || late)
+			wake_up(argv[i], kind, n);
+		else
+			try(argv[i], kind, n, rt);
 	}
 	return 0;
 }
