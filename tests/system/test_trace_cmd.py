@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """test_trace_cmd.py - Debian's trace-cmd and perf-tools, unchanged, over our tracefs; and what trace-cmd writes, in the
 host's trace-cmd."""
-import base64
+import functools
+import itertools
 import pathlib
 import re
 import shutil
@@ -12,27 +13,43 @@ from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, che
 from tracefs import CD, READY
 
 
+@functools.cache
+def shared():
+    """A folder of the host for traces and reports, of megabytes: each character on the console takes a microsecond."""
+    folder = scratch_file("")
+    folder.mkdir()
+    return folder
+
+
 def guest(script, **options):
-    """What the script prints, split at lines =====, with trace-cmd in /bin."""
-    run = boot(CD + script, options=["--program", "trace-cmd"], **options)
+    """What the script prints, split at lines =====, with trace-cmd in /bin, and shared() as /host."""
+    run = boot(CD + script, options=["--program", "trace-cmd", "--share", shared()], **options)
     if run.status == 2 and "trace-cmd" in run.err:
         raise Skipped("no trace-cmd: run qemu/fetch-guest")
     return run.expect().out.replace("\r", "").split("=====\n")
 
 
+_recorded = itertools.count()
+
+
+def reported():
+    """Commands that report /tmp/a.dat to the host, and print the number by which on_host() knows it."""
+    number = next(_recorded)
+    at = f"/host/{number}"
+    return f"trace-cmd report -i /tmp/a.dat > {at}.txt\ncp /tmp/a.dat {at}.dat\necho {number}\necho =====\n"
+
+
 def record(options, command="head -n 1 /etc/motd"):
-    """Commands that record into /tmp/a.dat, print a report of it, and the file itself."""
-    return (f"trace-cmd record {options} -o /tmp/a.dat sh -c '{READY}exec {command}' > /tmp/out 2>&1 || cat /tmp/out\n"
-            "trace-cmd report -i /tmp/a.dat\necho -----\nbase64 /tmp/a.dat\necho =====\n")
+    """Commands that record into /tmp/a.dat, and report it."""
+    return f"trace-cmd record {options} -o /tmp/a.dat sh -c '{READY}exec {command}' > /tmp/out 2>&1 || cat /tmp/out\n" + reported()
 
 
 def on_host(text):
     """The report of the guest, which is that of the host; and a way to ask the host for another one."""
     if shutil.which("trace-cmd") is None:
         raise Skipped("no trace-cmd: run qemu/install-tools test")
-    report, _, data = text.partition("-----\n")
-    path = scratch_file(".dat")
-    path.write_bytes(base64.b64decode(data))
+    path = shared() / f"{text.split()[-1]}.dat"
+    report = path.with_suffix(".txt").read_text()
 
     def host(*args):
         p = subprocess.run(["trace-cmd", "report", *args, "-i", path], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
@@ -69,7 +86,7 @@ def events():
         record("-e sched_process_exec -e syscalls:sys_enter_openat", "head -n 1 /etc/motd") +
         "trace-cmd start -e sched_process_exec\necho a mark > trace_marker\necho abcdef > trace_marker_raw\necho 'stacktrace:1' > events/sched/sched_process_exec/trigger\n"
         "ktr on 'fbt::sys_getpid:entry' >/dev/null\nsh -c true\nktr off >/dev/null\necho '!stacktrace' > events/sched/sched_process_exec/trigger\n"
-        "trace-cmd stop\ntrace-cmd show > /tmp/shown\ntrace-cmd extract -o /tmp/a.dat >/dev/null 2>&1\ntrace-cmd report -i /tmp/a.dat\necho -----\nbase64 /tmp/a.dat\necho =====\ncat /tmp/shown\n"
+        "trace-cmd stop\ntrace-cmd show > /tmp/shown\ntrace-cmd extract -o /tmp/a.dat >/dev/null 2>&1\n" + reported() + "cat /tmp/shown\n"
         "trace-cmd reset\necho =====\ncat tracing_on set_event current_tracer\nfor e in events/ftrace/*; do cat $e/id; grep -E '^(name|ID)' $e/format; done\necho events/ftrace/print/*\n", smp=2)
     report, _ = on_host(out[0])
     check({"sched_process_exec", "sys_enter_openat"} == {m[5] for m in ROW.finditer(report)}, f"events: {report}")
@@ -143,7 +160,7 @@ def profile():
 def commands():
     listed, state, snap, rest = guest(
         "trace-cmd list -e | grep sched_switch\ntrace-cmd list -F -e '^sched:sched_switch$'\ntrace-cmd list -f | grep -x ramfs_read\ntrace-cmd list -t\ntrace-cmd list -o | grep stack\necho =====\n"
-        "trace-cmd start -p function_graph -g sys_openat -e sched_process_exec --max-graph-depth 2 -O sym-offset\ncat /etc/motd\ntrace-cmd stat\ncat options/sym-offset\ntrace-cmd stop\n"
+        "trace-cmd start -p function_graph -g sys_openat -l 'sys_*' -l 'do_sys_*' -e sched_process_exec --max-graph-depth 2 -O sym-offset\ncat /etc/motd\ntrace-cmd stat\ncat options/sym-offset\ntrace-cmd stop\n"
         "cat tracing_on\necho 'sys_*' > stack_trace_filter\ntrace-cmd stack --start\ntrace-cmd stat | grep Stack\ntrace-cmd stack --stop\necho > stack_trace_filter\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
         "trace-cmd start -e sched_process_exec\n/bin/ktr >/dev/null 2>&1\ntrace-cmd snapshot -s\ntrace-cmd snapshot | grep filename=/bin/ktr\ntrace-cmd snapshot -f\ntrace-cmd snapshot | grep freed\ntrace-cmd reset\necho =====\n"
         f"trace-cmd stream -e sched_process_exec sh -c '{READY}exec /bin/load fork -n 1' 2>&1 | grep -v '^CPU'\n"
