@@ -36,10 +36,15 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROVIDER_DECLARE(vminfo);
 SDT_PROVIDER_DECLARE(irq);
 SDT_PROVIDER_DECLARE(exceptions);
+SDT_PROVIDER_DECLARE(sdt);
 SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_entry, "irq_handler_entry", ": irq=%d name=%s", 2, "int",
 		      "char *");
 SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_exit, "irq_handler_exit", ": irq=%d ret=%s", 2, "int",
 		      "char *");
+SDT_PROBE_DEFINE_TEXT(sdt, , , interrupt_start, "interrupt-start", ": vector=%d name=%s", 2, "int",
+		      "char *");
+SDT_PROBE_DEFINE_TEXT(sdt, , , interrupt_complete, "interrupt-complete", ": vector=%d name=%s", 2,
+		      "int", "char *");
 SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_user, "page_fault_user",
 		      ": address=%#lx ip=%#lx error_code=%#x", 3, "uintptr_t", "uintptr_t",
 		      "unsigned");
@@ -111,7 +116,9 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	SDT_CTR4(irq, , , irq_handler_entry, SDT_ARGS2(vector, irq_name(what, number)), KTR_INTR,
 		 "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
 		 irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
+	SDT_PROBE2(sdt, , , interrupt_start, vector, irq_name(what, number));
 	irq_serve(what, number, tf);
+	SDT_PROBE2(sdt, , , interrupt_complete, vector, irq_name(what, number));
 	SDT_CTR1(irq, , , irq_handler_exit,
 		 SDT_ARGS2(vector, what == ENTRY_IRQ_STRAY ? "unhandled" : "handled"), KTR_INTR,
 		 "interrupt exit: vector %#x", vector);

@@ -38,7 +38,8 @@
 #define DIF_MAX_FRAMES  128
 #define DIF_MAX_LEVELS  65533 /* of lquantize(), llquantize() */
 #define DIF_MAX_STRSIZE 4096
-#define DIF_MAX_RECORD  65520 /* bytes of data in a record */
+#define DIF_MAX_RECORD  65520       /* bytes of data in a record */
+#define DIF_MAX_MEMORY  (1ul << 31) /* bytes of one buffer or table */
 #define DIF_MAX_COST                                                                 \
 	(4u << 20) /* bytes that a clause may touch at most, by the verifier's count \
 		    */

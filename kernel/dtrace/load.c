@@ -7,8 +7,6 @@
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/string.h"
 
-#define MAX_MEMORY (1ul << 31) /* bytes of one buffer or table */
-
 static bool
 section_ok(const struct dif_header *h, const struct dif_section *s, size_t element)
 {
@@ -19,8 +17,9 @@ section_ok(const struct dif_header *h, const struct dif_section *s, size_t eleme
 static const char *
 check_options(const struct dif_options *o)
 {
-	if (o->bufsize > MAX_MEMORY || o->aggsize > MAX_MEMORY || o->dynvarsize > MAX_MEMORY ||
-	    o->specsize > MAX_MEMORY || o->scratch > MAX_MEMORY)
+	if (o->bufsize > DIF_MAX_MEMORY || o->aggsize > DIF_MAX_MEMORY ||
+	    o->dynvarsize > DIF_MAX_MEMORY || o->specsize > DIF_MAX_MEMORY ||
+	    o->scratch > DIF_MAX_MEMORY)
 		return "option: expected at most 2 GiB";
 	if (o->bufsize % 8 != 0 || o->aggsize % 8 != 0 || o->dynvarsize % 8 != 0 ||
 	    o->specsize % 8 != 0 || o->scratch % 8 != 0)
@@ -123,7 +122,7 @@ place_variables(struct dif *d, uint32_t *globals, uint32_t *locals, uint32_t *ch
 		} else {
 			to->place = *total;
 			*total += (v->kind == DIF_INT ? 8 : 8 + ((to->size + 7) & ~7u));
-			if (*total > MAX_MEMORY)
+			if (*total > DIF_MAX_MEMORY)
 				return "variables: too many bytes";
 		}
 	}

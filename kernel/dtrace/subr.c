@@ -101,10 +101,12 @@ subr_copyoutstr(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t most)
 
 	if (most == 0)
 		return true;
-	n = dif_copy_str(r, r->c->text[0], from, most < strsize ? most : strsize);
+	n = dif_copy_str(r, r->c->text[0], from, most < strsize ? most + 1 : strsize);
 	if (n < 0)
 		return false;
-	return dif_port_user_store(addr, r->c->text[0], (size_t)n + 1) || user_fault(r, addr);
+	/* Like the original, without a NUL if there is no room for it. */
+	most = most < (uint64_t)n + 1 ? most : (uint64_t)n + 1;
+	return dif_port_user_store(addr, r->c->text[0], most) || user_fault(r, addr);
 }
 
 static char *

@@ -10,6 +10,7 @@ SDT_PROVIDER_DEFINE(lockstat);
 SDT_PROVIDER_DEFINE(vminfo);
 SDT_PROVIDER_DEFINE(vfs);
 SDT_PROVIDER_DEFINE(callout_execute);
+SDT_PROVIDER_DEFINE(sdt);
 
 /* Systems of Linux's events; `sched` is one of them, too. */
 SDT_PROVIDER_DEFINE(raw_syscalls);

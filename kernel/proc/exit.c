@@ -35,6 +35,7 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exit, "sched_process_exit",
 		      ": comm=%s pid=%u prio=%d", 3, "char *", "pid_t", "int");
+SDT_PROBE_DECLARE(proc, , , lwp_exit);
 SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int", "int");
 
 HOOK_LIST(proc_exit);
@@ -309,6 +310,7 @@ do_exit(int wait_status)
 	bool last, first = l->ui == NULL;
 
 	ptrace_event(PTRACE_EVENT_EXIT, (uint64_t)(p->exiting ? p->exit_status : wait_status));
+	SDT_PROBE0(proc, , , lwp_exit);
 	file_release_held();
 	lwp_calls_forget(l);
 	futex_thread_exit(l);

@@ -33,6 +33,7 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p parent %p flags %#x", 3,
 		      "struct proc *", "struct proc *", "int");
 SDT_PROBE_DECLARE(proc, , , start);
+SDT_PROBE_DECLARE(proc, , , lwp_start);
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
 		      ": parent_comm=%s parent_pid=%u child_comm=%s child_pid=%u", 4, "char *",
@@ -53,6 +54,7 @@ fork_return(void *arg)
 			 sizeof(t->tid)); /* like Linux, without a check */
 	if (t->lwp->ui == NULL)
 		SDT_PROBE0(proc, , , start);
+	SDT_PROBE0(proc, , , lwp_start);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);

@@ -36,6 +36,7 @@
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE(proc, , , start, start);
+SDT_PROBE_DECLARE(proc, , , lwp_start);
 
 struct spinlock proc_lock = SPINLOCK_INIT("proc");
 struct proc *init_proc;
@@ -476,6 +477,7 @@ init_main(void *arg)
 	if (r != 0)
 		panic("/bin/init: cannot execute, error %d", -r);
 	SDT_PROBE0(proc, , , start);
+	SDT_PROBE0(proc, , , lwp_start);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);

@@ -110,8 +110,10 @@ thread_begin(void *arg)
 	struct thread *t = arg;
 
 	sched_first();
-	SDT_PROBE0(proc, , , lwp_start);
+	if (t->proc == NULL) /* of a thread of a process, kernel/proc says it, after `start` */
+		SDT_PROBE0(proc, , , lwp_start);
 	t->fn(t->arg);
+	SDT_PROBE0(proc, , , lwp_exit);
 	thread_exit();
 }
 
@@ -260,8 +262,7 @@ thread_discard(struct thread *t)
 void
 thread_exit(void)
 {
-	SDT_CTR1(proc, , , lwp_exit, SDT_ARGS0(), KTR_PROC, "thread exit: tid %u",
-		 curthread()->tid);
+	CTR1(KTR_PROC, "thread exit: tid %u", curthread()->tid);
 	sched_exit();
 }
 

@@ -97,6 +97,13 @@ def same():
         check_eq(output, f"{expected}{status}\n", text)
 
 
+@test("functions of a program without symbols are those that it exports", arch=("x86_64", "the program is this machine's"))
+def exported():
+    out = boot("dtrace -qn 'pid$target::parse_and_execute:entry { printf(\"%s\", probefunc); ufunc(uregs[R_PC]); ustack(1); exit(0); }' "
+               "-c 'bash -c true'\n", options=["--program", "/bin/bash"]).expect().out
+    check_match(r"parse_and_execute +bash`parse_and_execute +\n +bash`parse_and_execute\n", out.lstrip(), "names")
+
+
 @test("-A writes a program for a boot, which begins before the other CPUs start; -ae fetches what it traced")
 def anonymous():
     image = scratch_file(".dif")

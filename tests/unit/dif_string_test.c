@@ -121,7 +121,9 @@ user_memory(void **state)
 	    CLAUSE(&m, SET(2, USER + 100), SET(3, 14), CALL(1, COPYIN, 2), STV(out, 1), RET);
 	uint32_t bad = CLAUSE(&m, SET(2, USER + 8190), SET(3, 3), CALL(1, COPYIN, 2), RET);
 	uint32_t huge = CLAUSE(&m, SET(2, USER), SET(3, -1), CALL(1, COPYIN, 2), RET);
-	uint32_t put = CLAUSE(&m, text, SET(3, USER + 100), SET(4, 6), CALL(1, COPYOUTSTR, 2), RET);
+	uint32_t put = CLAUSE(&m, text, SET(3, USER + 100), SET(4, 9), CALL(1, COPYOUTSTR, 2), RET);
+	uint32_t part =
+	    CLAUSE(&m, text, SET(3, USER + 105), SET(4, 3), CALL(1, COPYOUTSTR, 2), RET);
 	uint32_t into = CLAUSE(&m, SET(2, USER + 100), SET(3, 8), CALL(4, ALLOCA, 3),
 			       CALL(1, COPYINTO, 2), STV(out, 4), RET);
 	uint32_t stray =
@@ -141,9 +143,11 @@ user_memory(void **state)
 	assert_int_equal(fire(&d, 0, bad), DIF_FAULT_BADADDR);
 	assert_int_equal(fire(&d, 0, huge), DIF_FAULT_NOSCRATCH);
 	ok(0, put);
-	assert_memory_equal(user_bytes + 100, "chang\0he user", 13);
+	assert_memory_equal(user_bytes + 100, "changed\0 user", 13);
 	ok(0, into);
-	assert_string_equal(global_str(out), "chang");
+	assert_string_equal(global_str(out), "changed");
+	ok(0, part); /* without a NUL */
+	assert_memory_equal(user_bytes + 100, "changcha user", 13);
 	assert_int_equal(fire(&d, 0, stray), DIF_FAULT_BADADDR);
 }
 

@@ -455,10 +455,10 @@ def a_script_goes_through_the_preprocessor():
 
 
 def options_have_values():
-    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "stdc=c", "bufsize=59", "cleanrate=1s"):
-        check(dtrace("-x", option, "-en", "BEGIN")[0] == 0, option)
-    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x", "stdc=x", "stdc=",
+    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "stdc=c", "bufsize=59", "cleanrate=1s",
                    "scratch=4g", "bufsize=18446744073709551615", "aggsize=3g", "dynvarsize=1t", "specsize=2147483649"):
+        check(dtrace("-x", option, "-en", "BEGIN")[0] == 0, option)
+    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x", "stdc=x", "stdc=", "bufsize=-1", "aggsize=99999999t"):
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 1, option)
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2] and dtrace("-x", "argref", "-en", "BEGIN", "5")[0] == 0, "argref")
     check(dtrace("-x", "empty", "-en", "")[0] == 0, "empty")

@@ -255,10 +255,13 @@ read_scripts(void)
 static void
 check_macros(void)
 {
+	if (run.sources != NULL)
+		compile_context(run.sources);
 	for (int n = 1; n < dt_macros.argc && !dt_options.argref; n++)
 		if (!dt_macros.used[n])
-			errx(1, "[D_MACRO_UNUSED] extraneous argument '%s' ($%d is not used)",
-			     dt_macros.argv[n], n);
+			dt_error((struct place){0}, "D_MACRO_UNUSED",
+				 "extraneous argument '%s' ($%d is not used)", dt_macros.argv[n],
+				 n);
 }
 
 /* ---- -l ---- */
@@ -335,7 +338,7 @@ save_anonymous(const void *image, uint32_t size)
 		warnx("cleaned up old anonymous enabling in %s", path);
 		return 0;
 	}
-	consume_check(image);
+	load_check(image);
 	/* The earlier image stays until this one is whole, if another file can take its place. */
 	target = realpath(path, NULL);
 	replace = target == NULL ? lstat(path, &s) < 0
@@ -428,7 +431,7 @@ int
 main(int argc, char **argv)
 {
 	uint32_t size = 0;
-	const void *image = NULL;
+	void *image = NULL;
 
 	file_init(argv[0]);
 	run.last = &run.sources;

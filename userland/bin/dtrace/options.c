@@ -244,13 +244,7 @@ out_of_range(const char *name, uint64_t number)
 	static const struct {
 		const char *name;
 		uint64_t least, most;
-	} ranges[] = {{"aggsize", 0, 1ul << 31},
-		      {"bufsize", 0, 1ul << 31},
-		      {"dynvarsize", 0, 1ul << 31},
-		      {"scratch", 0, 1ul << 31},
-		      {"scratchsize", 0, 1ul << 31},
-		      {"specsize", 0, 1ul << 31},
-		      {"cpu", 0, 63},
+	} ranges[] = {{"cpu", 0, 63},
 		      {"nspec", 0, 64},
 		      {"stackframes", 0, DIF_MAX_FRAMES},
 		      {"ustackframes", 0, DIF_MAX_FRAMES}};
@@ -298,6 +292,8 @@ option_take(const char *name, const char *value)
 					 value != NULL ? "\"" : "",
 					 value != NULL ? value : "no value",
 					 value != NULL ? "\"" : "", expected[options[i].kind]);
+		if (options[i].kind == SIZE && number > DIF_MAX_MEMORY)
+			number = DIF_MAX_MEMORY;
 		why = out_of_range(name, number);
 		if (why != NULL)
 			return why;

@@ -114,7 +114,7 @@ static const struct {
     {"unsigned char", "uint8_t uchar_t u_char"},
     {"short", "int16_t"},
     {"unsigned short", "uint16_t ushort_t ushort u_short"},
-    {"int", "int32_t pid_t id_t zoneid_t processorid_t"},
+    {"int", "int32_t boolean_t pid_t id_t zoneid_t processorid_t"},
     {"unsigned int", "uint32_t uint_t uint u_int uid_t gid_t mode_t ipaddr_t"},
     {"long", "int64_t intptr_t ssize_t ptrdiff_t off_t time_t hrtime_t longlong_t"},
     {"unsigned long", "uint64_t uintptr_t size_t ulong_t ulong u_long u_longlong_t dev_t"},

@@ -130,8 +130,8 @@ struct translator *expand_translator(struct type *from, struct type *to);
 void expand_xlate(struct node *n);
 /* Replaces a member of what a translator makes by the translator's expression for it. */
 void expand_member(struct node *n);
-/* Expands place = xlate <type> (value), where the type is a struct. */
-void expand_store(struct node *n);
+/* Replaces a struct that a translator makes by a variable of the clause with its members. */
+void expand_value(struct node *n);
 
 /* How many expressions that are being checked contain each other. */
 extern unsigned check_depth;

@@ -150,6 +150,8 @@ tag_of(const struct function *f, char letter, unsigned number, struct node *arg)
 
 	if (arg->kind == N_AGG && f->code == ACT_TRACE && f->kind == F_ACTION)
 		return "D_TRACE_DYN";
+	if (letter == 'x' && arg->kind == N_XLATE)
+		return f->code == ACT_TRACE ? "D_TRACE_DYN" : "D_PRINT_DYN";
 	if (arg->kind != N_AGG && ((strchr("lc", letter) != NULL && !type_is_integer(arg->type)) ||
 				   (letter == 'f' && type_base(arg->type)->kind != T_STRING)))
 		return "D_PROTO_ARG"; /* it has not even the type */
@@ -195,6 +197,8 @@ check_arguments(struct node *n, const struct function *f)
 			check_expression(arg);
 		if (*letters == '*')
 			continue;
+		if (*letters == 'x' && arg->kind == N_XLATE && type_is_struct(arg->type))
+			expand_value(arg);
 		if (!is_accepted(*letters, arg))
 			dt_error(
 			    arg->at, tag_of(f, *letters, number, arg),

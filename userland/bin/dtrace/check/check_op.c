@@ -420,12 +420,10 @@ check_assign(struct node *n)
 		check_aggregate(n);
 		return;
 	}
-	if (n->op == 0 && r->kind == N_XLATE && type_is_struct(r->type)) {
-		expand_store(n);
-		return;
-	}
 	check_place(l);
 	check_expression(r);
+	if (n->op == 0 && r->kind == N_XLATE && type_is_struct(r->type))
+		expand_value(r);
 	if (r->kind == N_XLATE)
 		dt_error(n->at, "D_XLATE_DYN",
 			 "what a translator makes cannot be stored; store its members");

@@ -119,6 +119,11 @@ check_unary(struct node *n)
 			dt_error(n->at, "D_DEREF_NONPTR",
 				 "operator *: found %s, expected a pointer", type_text(l->type));
 		n->type = type_base(l->type)->to;
+		if (l->kind == N_XLATE) {
+			l->type = n->type;
+			check_replace(n, l);
+			return;
+		}
 		if (type_base(n->type)->kind == T_VOID)
 			dt_error(n->at, "D_DEREF_VOID",
 				 "operator *: found a pointer to void; cast it first");

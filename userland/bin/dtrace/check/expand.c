@@ -315,20 +315,17 @@ member_of(const struct node *n, const char *name)
 	return member;
 }
 
-/* The members go into a variable of the clause first: the value may be made of the place. */
 void
-expand_store(struct node *n)
+expand_value(struct node *n)
 {
-	struct type *type = n->right->type;
-	struct node *made = check_clone(n->right);
+	struct type *type = n->type;
 	struct node *variable = node_name(dt_format("xlate#%u", temporaries++), n->at);
-	struct node *all = node_op(N_ASSIGN, 0, n->at, n->left, variable);
+	struct node *all = variable;
 
-	check_expression(made);
 	variable->scope = SCOPE_THIS;
 	ident_add(SCOPE_THIS, variable->text, type);
 	for (struct member *m = type_members(type_base(type)); m != NULL; m = m->next) {
-		struct translator_member *with = made->translator->members;
+		struct translator_member *with = n->translator->members;
 		struct node *value = node_new(N_INT, n->at);
 
 		value->type = type_int;
@@ -337,7 +334,7 @@ expand_store(struct node *n)
 		if (with == NULL && !type_is_scalar(m->type))
 			continue;
 		if (with != NULL)
-			value = member_of(n->right, m->name);
+			value = member_of(n, m->name);
 		all =
 		    node_op(N_COMMA, 0, n->at,
 			    node_op(N_ASSIGN, 0, n->at, member_of(variable, m->name), value), all);

@@ -63,7 +63,7 @@ static const struct function functions[] = {
     SUB("copyin", COPYIN, "pi", "void *"),
     SUB("copyinstr", COPYINSTR, "p?i", "string"),
     SUB("copyinto", COPYINTO, "pia", "void"),
-    SUB("copyout", COPYOUT, "ppi", "void", .does = DO_DESTROY),
+    SUB("copyout", COPYOUT, "mpi", "void", .does = DO_DESTROY),
     SUB("copyoutstr", COPYOUTSTR, "spi", "void", .does = DO_DESTROY),
     SUB("dirname", DIRNAME, "s", "string"),
     SUB("htonl", HTONL, "i", "uint32_t"),

@@ -1,6 +1,6 @@
 /*
  * pid.c - the provider pid: probes in functions of a process, which are made when they are named.
- * The functions are those of the program itself, by its symbols.
+ * The functions are those of the program itself, by its symbols or those that it exports.
  */
 #include "userland/bin/dtrace/read/read.h"
 #include "userland/bin/dtrace/run/run.h"

@@ -4,8 +4,8 @@
  *	comes in:	an image, or the wish to claim that of the boot: consume()
  *	goes out:	text on standard output, -o or freopen()'s file; the exit status
  *
- * In reading order: target.c starts the command; consume.c loads, waits, and reads each CPU's
- * records and aggregations; output.c prints a record, action by action; print.c prints values,
+ * In reading order: target.c starts the command; load.c loads; consume.c waits, and reads each
+ *CPU's records and aggregations; output.c prints a record, action by action; print.c prints values,
  * print_format.c printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints
  * their values. usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
  *
@@ -56,11 +56,16 @@ __attribute__((weak)) void remote_attach(const char *line, const char *kernel);
  * Traces until the program, the command, the process or the user ends it. Returns the exit status.
  * If image is NULL, takes over what has been traced since the boot; with `leave` only that.
  */
-int consume(const void *image, struct source *sources, const char *output, bool leave);
-/* May the image be enabled? Does not return if actions need -w, or if a record has no room. */
-void consume_check(const void *image);
+int consume(void *image, struct source *sources, const char *output, bool leave);
 /* Gives a sign of life, for code that does something else for long. */
 void consume_live(void);
+
+/* ---- load.c ---- */
+
+/* Loads an image. If memory is short, its sizes become smaller. Does not return if it cannot. */
+void load_image(int device, void *image, struct source *sources);
+/* May the image be enabled? Does not return if actions need -w, or if a record has no room. */
+void load_check(const void *image);
 
 /* ---- target.c ---- */
 

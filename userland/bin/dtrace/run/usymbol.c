@@ -33,6 +33,7 @@ struct elf_segment {
 };
 
 #define SECTION_SYMTAB 2
+#define SECTION_DYNSYM 11
 #define SYMBOL_FUNC    2
 #define SEGMENT_LOAD   1
 #define SEGMENT_EXEC   1
@@ -58,6 +59,7 @@ table(const struct executable *p, uint64_t offset, uint64_t count, uint64_t elem
 	return p->file + offset;
 }
 
+/* Those that the linker left, or, in a file that was stripped, those that it exports. */
 static void
 find_symbols(struct executable *p)
 {
@@ -65,7 +67,9 @@ find_symbols(struct executable *p)
 	const struct elf_section *s = table(p, h->shoff, h->shnum, sizeof(*s)), *strings;
 
 	for (unsigned i = 0; s != NULL && i < h->shnum; i++) {
-		if (s[i].type != SECTION_SYMTAB || s[i].link >= h->shnum)
+		if ((s[i].type != SECTION_SYMTAB &&
+		     (s[i].type != SECTION_DYNSYM || p->symbols != NULL)) ||
+		    s[i].link >= h->shnum)
 			continue;
 		strings = &s[s[i].link];
 		if (strings->offset > p->size || strings->size > p->size - strings->offset ||
