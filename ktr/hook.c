@@ -394,27 +394,11 @@ fire_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2, ui
 	FIRE_POINT(site, args, 7);
 }
 
-/* Does the probe not fire now? If it has several owners, hook is none of these. */
-static inline bool
-hook_is_false(const struct ktr_site *site)
-{
-#ifdef KTR_PORT_PREDCACHE
-	uint64_t number = __atomic_load_n(&site->predicate, __ATOMIC_RELAXED);
-	return __builtin_expect(number != 0, 0) && number == KTR_PORT_PREDCACHE() &&
-	       __atomic_load_n(&site->hook, __ATOMIC_RELAXED) == (uint8_t)number;
-#else
-	(void)site;
-	return false;
-#endif
-}
-
 /* Functions may have more parameters than a format shows. */
 static void
 fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 	   struct ktr_pair more)
 {
-	if (hook_is_false(site))
-		return;
 #ifdef KTR_PORT_PARAMETERS
 	FIRE_POINT(site, KTR_PORT_PARAMETERS(HERE), 6);
 #else
@@ -425,8 +409,6 @@ fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, u
 static void
 fire_return(const struct ktr_site *site, uint64_t offset, uint64_t value)
 {
-	if (hook_is_false(site))
-		return;
 	const uint64_t args[] = {offset, value};
 	FIRE_POINT(site, args, 2);
 }

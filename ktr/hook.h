@@ -92,10 +92,11 @@ uint64_t ktr_hook_refused(unsigned owner);
 /** The number of an owner's predicate n. */
 #define KTR_PREDICATE(owner, n) ((uint64_t)(n) << 8 | (owner))
 /**
- * All that an owner does at a function's probe depends on the predicate with this number: while
- * KTR_PORT_PREDCACHE() is that, and no other owner wants the site, the probe does not fire. This
- * holds until the owner takes it back with 0, before it goes. False if there is none now: it is 0,
- * or the site is no function's. Any context; one owner at a time.
+ * All that an owner does at a function's probe depends on the predicate with this number. While it
+ * is known to be false for the thread that runs, and no other owner wants the site, the port's code
+ * at the function goes on at once (fbt.S); or it fires nevertheless. This holds until the owner
+ * takes it back with 0, before it goes. False if there is none now: it is 0, or the site is no
+ * function's. Any context; one owner at a time.
  */
 bool ktr_hook_predicate(struct ktr_site *site, uint64_t number);
 

@@ -38,9 +38,6 @@
  *	KTR_PORT_IN_HOOK()
  *	                  for hooks (ktr/hook.h), to make them faster: a pointer to a bool of
  *	                  this CPU, at first false, with interrupts off
- *	KTR_PORT_PREDCACHE()
- *	                  for hooks: the number of the predicate that is known to be false for the
- *	                  thread that runs (ktr_hook_predicate()), or 0. In any context
  *	KTR_PORT_IN_NMI()
  *	                  for hooks: is the CPU in an NMI, or in what it calls? With interrupts off
  *	KTR_PORT_WHERE(firing, where)

@@ -87,8 +87,9 @@ struct ktr_site {
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
 _Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, hook) == 35 &&
 		   offsetof(struct ktr_site, nargs) == 40 && offsetof(struct ktr_site, pc) == 44 &&
-		   offsetof(struct ktr_site, fire) == 48,
-	       "written by assembly: ktr.h");
+		   offsetof(struct ktr_site, fire) == 48 &&
+		   offsetof(struct ktr_site, predicate) == 56,
+	       "known to assembly");
 
 /**
  * One place to patch: three offsets, each from its own address. Written by the port's

@@ -2,7 +2,7 @@
  * fbt.S - records the entry or return of a function whose probe is on (kernel/probe/fbt.h).
  *
  * The no-op at the entry, or before the return, is now a B to the probe's stub. The stub branches to fbt_entry or
- * fbt_return with its own address in x17. x16 and x17 are free: no caller expects a function to keep them (AAPCS64
+ * fbt_return with its own address in x17. x9 to x17 are free: no caller expects a function to keep them (AAPCS64
  * 6.1.1). Registers that matter are saved: at an entry those with parameters and x8, at a return those with the value.
  * All others may change in any call, since the compiler is told not to look into callees (-fno-ipa-ra). The flags have
  * no meaning. Stub n belongs to record n of ktr_patch_fbt.
@@ -18,9 +18,9 @@
 
 	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
 	.macro FBT_IF_AWAKE to
-	adrp x16, ktr_functions_naps
-	ldr w16, [x16, :lo12:ktr_functions_naps]
-	tbz w16, #0, \to
+	adrp x9, ktr_functions_naps
+	ldr w9, [x9, :lo12:ktr_functions_naps]
+	tbz w9, #0, \to
 	.endm
 
 	/* Makes a frame of so many bytes. */
@@ -42,14 +42,35 @@
 
 	/* Sets x16 to the address of the record (struct ktr_patch), and x17 to that of the no-op. */
 	.macro FBT_RECORD
-	adrp x16, __fbt_stubs		/* a page's beginning (kernel/sections.ld) */
-	sub x17, x17, x16		/* a stub has 8 bytes, a record 12 */
-	add x17, x17, x17, lsl #1
-	adrp x16, __start_fbt_patch
-	add x16, x16, :lo12:__start_fbt_patch
-	add x16, x16, x17, lsr #1
+	movz x16, #:abs_g1:__fbt_records	/* a stub is as long as a record */
+	movk x16, #:abs_g0_nc:__fbt_records
+	add x16, x16, x17
 	ldrsw x17, [x16, #PATCH_AT]	/* a member is an offset from itself (struct ktr_patch) */
 	add x17, x17, x16
+	.endm
+
+	/* After FBT_RECORD: sets x10 to the site, and x12 to its function. */
+	.macro FBT_SITE
+	ldrsw x10, [x16, #PATCH_SITE]
+	add x16, x16, #PATCH_SITE
+	add x10, x10, x16
+	ldp x12, x11, [x10, #SITE_FIRE]	/* and SITE_PREDICATE */
+	.endm
+
+	/*
+	 * After FBT_SITE: jumps if all that fires here asks for a predicate that is known to be false
+	 * for this thread (ktr_hook_predicate()). Before registers are saved: that costs more than the rest.
+	 */
+	.macro FBT_IF_FALSE to
+	cbz x11, 3f
+	mrs x9, sp_el0			/* the thread */
+	ldr x9, [x9, #THREAD_PREDCACHE]
+	cmp x11, x9
+	b.ne 3f
+	ldrb w9, [x10, #SITE_HOOK]
+	cmp w9, w11, uxtb
+	b.eq \to
+3:
 	.endm
 
 	.macro FBT_END frame
@@ -74,15 +95,16 @@
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
-	FBT_IF_AWAKE 1f
 	FBT_RECORD
 	add x17, x17, #4
+	FBT_IF_AWAKE 1f
+2:
 	br x17
 1:
+	FBT_SITE
+	FBT_IF_FALSE 2b
 	FBT_BEGIN FBT_FRAME
 	FBT_SAVE
-	FBT_RECORD
-	add x17, x17, #4
 	str x17, [sp, #FBT_AT]
 	/* site->fire(site, six parameters), as ktr_record6(): the last two are a pair, in x5 and x6 (AAPCS64 6.8.2, C.12) */
 	mov x6, x5
@@ -91,11 +113,8 @@ fbt_entry:
 	mov x3, x2
 	mov x2, x1
 	mov x1, x0
-	ldrsw x0, [x16, #PATCH_SITE]
-	add x16, x16, #PATCH_SITE
-	add x0, x0, x16
-	ldr x16, [x0, #SITE_FIRE]
-	blr x16
+	mov x0, x10
+	blr x12
 	FBT_GO_ON
 	.cfi_endproc
 
@@ -104,19 +123,19 @@ fbt_entry:
 fbt_return:
 	.cfi_startproc
 	FBT_IF_AWAKE 1f
+2:
 	ret
 1:
-	FBT_BEGIN FBT_RETURN
 	FBT_RECORD
+	FBT_SITE
+	FBT_IF_FALSE 2b
+	FBT_BEGIN FBT_RETURN
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	mov x2, x0
-	ldrsw x0, [x16, #PATCH_SITE]
-	add x16, x16, #PATCH_SITE
-	add x0, x0, x16
+	mov x0, x10
 	ldr w1, [x0, #SITE_PC]
 	sub w1, w17, w1
-	ldr x16, [x0, #SITE_FIRE]
-	blr x16
+	blr x12
 	FBT_END FBT_RETURN
 	ret				/* for the probed function */
 	.cfi_endproc
@@ -126,27 +145,25 @@ fbt_return:
 	.globl fbt_tail
 fbt_tail:
 	.cfi_startproc
-	FBT_IF_AWAKE 1f
 	FBT_RECORD
 	add x17, x17, #4
+	FBT_IF_AWAKE 1f
+2:
 	br x17
 1:
+	FBT_SITE
+	FBT_IF_FALSE 2b
 	FBT_BEGIN FBT_FRAME
 	FBT_SAVE
-	FBT_RECORD
+	str x17, [sp, #FBT_AT]
 	/* site->fire(site, offset of the jump's no-op, where it goes), as ktr_record2() */
-	ldr w2, [x17, #4]		/* B: a distance of 26 bits, in words (C6.2.25) */
+	ldr w2, [x17]			/* B: a distance of 26 bits, in words (C6.2.25) */
 	sbfiz x2, x2, #2, #26
 	add x2, x2, x17
-	add x2, x2, #4
-	ldrsw x0, [x16, #PATCH_SITE]
-	add x16, x16, #PATCH_SITE
-	add x0, x0, x16
+	mov x0, x10
 	ldr w1, [x0, #SITE_PC]
 	sub w1, w17, w1
-	ldr x16, [x0, #SITE_FIRE]
-	add x17, x17, #4
-	str x17, [sp, #FBT_AT]
-	blr x16
+	sub w1, w1, #4
+	blr x12
 	FBT_GO_ON
 	.cfi_endproc

@@ -14,8 +14,9 @@
 /* DR7 without points: bit 10 reads as 1 (SDM vol. 3B, 17.2.4). */
 #define DR7_OFF 0x400
 
-#define PCPU_DR7      72
-#define PCPU_IN_DEBUG 80
+#define PCPU_CURTHREAD 24
+#define PCPU_DR7       72
+#define PCPU_IN_DEBUG  80
 
 #define KERNEL_BASE 0xffffffff80000000
 
@@ -29,10 +30,14 @@
 #define VEC_SYSCALL 0x100
 
 /* struct ktr_patch and struct ktr_site (ktr/site.h) */
-#define PATCH_AT   0
-#define PATCH_SITE 8
-#define SITE_PC    44
-#define SITE_FIRE  48
+#define PATCH_AT       0
+#define PATCH_SITE     8
+#define SITE_HOOK      35
+#define SITE_PC        44
+#define SITE_FIRE      48
+#define SITE_PREDICATE 56
+
+#define THREAD_PREDCACHE 0 /* struct thread (kernel/sched/thread.h) */
 
 #ifdef __ASSEMBLER__
 /* clang-format off */

@@ -34,36 +34,47 @@
 	jz \to
 	.endm
 
-	/* Sets rax to the offset of the stub's record from __start_fbt_patch. */
-	.macro FBT_OFFSET
-	sub $__fbt_stubs + 5, %rax	/* a stub has 8 bytes, a record 12 */
-	lea (%rax, %rax, 2), %rax
-	shr %rax
+	/*
+	 * to = where a member of a record points, plus add; the record is at base + offset. A member is an offset from
+	 * itself (struct ktr_patch). If the offset is the address after a stub's CALL, the base is FBT_RECORDS: a stub
+	 * is as long as a record.
+	 */
+	.macro FBT_MEMBER base, offset, member, add, to
+	movslq \base + \member(\offset), \to
+	lea \base + \member + \add(\offset, \to), \to
 	.endm
+#define FBT_RECORDS __fbt_records-5
 
-	/* to = where a member of the record points, plus add. A member is an offset from itself (struct ktr_patch). */
-	.macro FBT_RECORD member, add, to
-	movslq __start_fbt_patch + \member(%rax), \to
-	lea __start_fbt_patch + \member + \add(%rax, \to), \to
+	/*
+	 * Jumps if all that fires here asks for a predicate that is known to be false for this thread
+	 * (ktr_hook_predicate()). Before registers are saved: that costs more than the rest.
+	 */
+	.macro FBT_IF_FALSE site, work, to
+	mov SITE_PREDICATE(\site), %r11
+	test %r11, %r11
+	jz 3f
+	mov %gs:PCPU_CURTHREAD, \work
+	cmp %r11, THREAD_PREDCACHE(\work)
+	jne 3f
+	cmp %r11b, SITE_HOOK(\site)
+	je \to
+3:
 	.endm
 
 	.balign 16
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
-	FBT_IF_AWAKE 1f
 	mov (%rsp), %rax
-	FBT_OFFSET
-	FBT_RECORD PATCH_AT, 5, %r10
-	mov %r10, (%rsp)
+	FBT_MEMBER FBT_RECORDS, %rax, PATCH_AT, 5, %r10
+	mov %r10, (%rsp)	/* RET goes to after the no-op; debuggers see this address */
+	FBT_IF_AWAKE 1f
+2:
 	ret
 1:
+	FBT_MEMBER FBT_RECORDS, %rax, PATCH_SITE, 0, %r10
+	FBT_IF_FALSE %r10, %rax, 2b
 	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
-	mov 48(%rsp), %rax
-	FBT_OFFSET
-	FBT_RECORD PATCH_AT, 5, %r10
-	mov %r10, 48(%rsp)	/* RET goes to after the no-op; debuggers see this address */
-	FBT_RECORD PATCH_SITE, 0, %r10
 	/* site->fire(site, six parameters), as ktr_record6(): the last two on the stack */
 	push %r9
 	.cfi_adjust_cfa_offset 8
@@ -86,18 +97,19 @@ fbt_entry:
 fbt_return:
 	.cfi_startproc
 	FBT_IF_AWAKE 1f
+2:
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_adjust_cfa_offset 8
 1:
+	mov (%rsp), %rcx
+	FBT_MEMBER FBT_RECORDS, %rcx, PATCH_SITE, 0, %rdi
+	FBT_IF_FALSE %rdi, %rsi, 2b
 	FBT_SAVE %rdx, %rax
-	mov %rax, %rdx
-	mov 16(%rsp), %rax
-	FBT_OFFSET
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
-	FBT_RECORD PATCH_AT, 0, %rsi
-	FBT_RECORD PATCH_SITE, 0, %rdi
+	mov %rax, %rdx
+	FBT_MEMBER FBT_RECORDS, %rcx, PATCH_AT, 0, %rsi
 	sub SITE_PC(%rdi), %esi
 	call *SITE_FIRE(%rdi)
 	FBT_RESTORE %rax, %rdx
@@ -111,16 +123,21 @@ fbt_return:
 fbt_tail:
 	.cfi_startproc
 	FBT_IF_AWAKE 1f
+2:
 	ret
 1:
+	mov (%rsp), %rax
+	mov 7(%rax), %eax
+	FBT_MEMBER __start_fbt_patch, %rax, PATCH_SITE, 0, %r10
+	FBT_IF_FALSE %r10, %rax, 2b
 	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
 	/* site->fire(site, offset of the jump, where it goes), as ktr_record2() */
 	mov 48(%rsp), %rax
 	movslq 1(%rax), %rdx
 	lea 5(%rax, %rdx), %rdx
 	mov 7(%rax), %eax
-	FBT_RECORD PATCH_AT, 0, %rsi
-	FBT_RECORD PATCH_SITE, 0, %rdi
+	FBT_MEMBER __start_fbt_patch, %rax, PATCH_AT, 0, %rsi
+	mov %r10, %rdi
 	sub SITE_PC(%rdi), %esi
 	call *SITE_FIRE(%rdi)
 	FBT_RESTORE %rdi, %rsi, %rdx, %rcx, %r8, %r9

@@ -109,8 +109,8 @@ decode_clause(struct dif *d, const struct dif_clause *c)
 			i->op = DIF_OWN_RET_HELD;
 		else if (i->op == DIF_RET && more)
 			i->op = DIF_OWN_RET_RESET;
-		else if (i->op == DIF_RET && keeps)
-			i->op = DIF_OWN_RET_RECORD;
+		else if (i->op == DIF_RET && keeps && i->imm <= 1)
+			i->op = (uint8_t)(DIF_OWN_RET_RECORD + i->imm);
 		else if (i->op == DIF_RET && i->imm <= 1)
 			i->op = i->imm == 0 ? DIF_OWN_DONE : DIF_OWN_FALSE;
 		else if (i->op == DIF_OWN_REC && ring)

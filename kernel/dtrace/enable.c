@@ -37,7 +37,7 @@ static uint64_t within_refused; /* atomic; of dtrace_fire_within() */
 static uintptr_t *sites;
 static uintptr_t sites_bias; /* where it would begin for a site at address 0 */
 #define SLOW ((uintptr_t)1)
-#define ASKS ((uintptr_t)2) /* its predicate can be cached: ecb_ask() */
+#define ASKS ((uintptr_t)2) /* and SLOW: it is the only one; its predicate can be cached */
 
 /* A site has 64 bytes, so a shift makes of its address the place in `sites`. */
 static inline uintptr_t *
@@ -158,7 +158,7 @@ ecb_predicate(const struct dtrace_ecb *e)
  * for this thread until that has another name, so its functions need not fire (ktr/hook.h).
  */
 static __attribute__((noinline)) void
-ecb_ask(const struct dtrace_ecb *e, const struct ktr_firing *f)
+ecb_ask(const struct ktr_firing *f, const struct dtrace_ecb *e)
 {
 	struct dif_cpu *c = &e->cpus[arch_cpu()];
 	struct thread *t = curthread();
@@ -172,6 +172,14 @@ ecb_ask(const struct dtrace_ecb *e, const struct ktr_firing *f)
 		thread_predcache_set(t, ecb_predicate(e), changes);
 }
 
+static __attribute__((noinline)) void
+hook_slow(const struct ktr_firing *f, uintptr_t first)
+{
+	const struct dtrace_ecb *e = (const struct dtrace_ecb *)(first & ~(SLOW | ASKS));
+
+	return (first & ASKS) != 0 ? ecb_ask(f, e) : hook_list(f);
+}
+
 /* A single clause takes the short way. */
 static void
 ecb_hook(const struct ktr_firing *f)
@@ -180,9 +188,8 @@ ecb_hook(const struct ktr_firing *f)
 	const struct dtrace_ecb *e = (const struct dtrace_ecb *)first;
 	struct dif_cpu *c;
 
-	if (__builtin_expect((first & (SLOW | ASKS)) != 0, 0))
-		return (first & SLOW) != 0 ? hook_list(f)
-					   : ecb_ask((const struct dtrace_ecb *)(first & ~ASKS), f);
+	if (__builtin_expect((first & SLOW) != 0, 0))
+		return hook_slow(f, first);
 	c = &e->cpus[arch_cpu()];
 	if (__builtin_expect(!dif_admit(c), 0))
 		return hook_list(f);
@@ -298,7 +305,8 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	slow = first == NULL || first->next != NULL || first->at.probe < DTRACE_OWN ||
 	       first->probe->sysret || first->probe->texts != 0;
 	asks = ktr_hook_predicate(site, slow ? 0 : ecb_predicate(first));
-	__atomic_store_n(at_site, (uintptr_t)first | slow | (asks ? ASKS : 0), __ATOMIC_RELEASE);
+	__atomic_store_n(at_site, (uintptr_t)first | (slow ? SLOW : 0) | (asks ? SLOW | ASKS : 0),
+			 __ATOMIC_RELEASE);
 }
 
 static enum part {
@@ -409,12 +417,8 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 				continue;
 			if (make)
 				c->ecbs[ecbs] =
-				    (struct dtrace_ecb){{&c->d, dif_code(&c->d, i), i,
-							 dtrace_probe_id(site), ecbs + 1},
-							c->d.cpu,
-							NULL,
-							c,
-							&c->probes[probes]};
+				    (struct dtrace_ecb){dif_at(&c->d, i, id, ecbs + 1), c->d.cpu,
+							NULL, c, &c->probes[probes]};
 			if (make && matches != NULL)
 				matches[i]++;
 			ecbs++;

@@ -34,20 +34,22 @@
 #define DIF_CPUS 64u
 
 struct dif;
+struct dif_at;
 struct dif_cpu;
 struct dif_step;
+
+/* What an instruction does, and then what the rest of the program does. */
+typedef void dif_operation(const struct ktr_firing *f, struct dif_cpu *c, const struct dif_at *at,
+			   const struct dif_step *i);
 
 /* A clause at a probe; constant. It is a member of a structure of the port's, which says more. */
 struct dif_at {
 	struct dif *d;
 	const struct dif_step *code; /* dif_code() */
+	dif_operation *run;          /* the first operation of the code */
 	uint32_t clause;
 	uint32_t probe, epid; /* ids */
 };
-
-/* What an instruction does, and then what the rest of the program does. */
-typedef void dif_operation(const struct ktr_firing *f, struct dif_cpu *c, const struct dif_at *at,
-			   const struct dif_step *i);
 
 /* An instruction as it runs. */
 struct dif_step {
@@ -264,9 +266,10 @@ enum dif_own_op {
 	DIF_OWN_DONE,
 	DIF_OWN_FALSE,
 	DIF_OWN_LOG_DONE, /* DIF_LOG and DIF_OWN_DONE */
-	/* DIF_RET of a program that changes it: that has keys, or a record; that does more */
+	/* DIF_RET of a program that changes it: with 0 and with 1 of one that has keys, or a
+	 * record; of one that does more */
 	DIF_OWN_RET_RECORD,
-	DIF_OWN_RET_RESET,
+	DIF_OWN_RET_RESET = DIF_OWN_RET_RECORD + 2,
 	DIF_OWN_RET_HELD, /* … that may hold addresses of elements */
 	/* For the first two instructions of a clause: a DIF_OWN_BUILTIN, and a DIF_OWN_JNE of
 	 * its result that leads to DIF_OWN_FALSE: + enum dif_builtin */
@@ -280,6 +283,14 @@ static inline const struct dif_step *
 dif_code(const struct dif *d, uint32_t clause)
 {
 	return &d->steps[d->clauses[clause].code];
+}
+/* A clause at a probe, which has these ids. */
+static inline struct dif_at
+dif_at(struct dif *d, uint32_t clause, uint32_t probe, uint32_t epid)
+{
+	const struct dif_step *code = dif_code(d, clause);
+
+	return (struct dif_at){d, code, code->run, clause, probe, epid};
 }
 
 /* Words of an aggregation's value; 0: its parameters are not valid. Sets *base (above). */
@@ -302,6 +313,17 @@ dif_admit(struct dif_cpu *c)
 	c->fired = fired + 1;
 	return true;
 }
+/* An operation to jump to: in the register that a port's compiler wants it in (arch.mk). */
+#ifdef DIF_PORT_JUMP_REGISTER
+#define DIF_JUMP(operation)                                                                \
+	__extension__({                                                                    \
+		register dif_operation *to_ __asm__(DIF_PORT_JUMP_REGISTER) = (operation); \
+		__asm__("" : "+r"(to_));                                                   \
+		to_;                                                                       \
+	})
+#else
+#define DIF_JUMP(operation) (operation)
+#endif
 /*
  * Runs the program of a clause on this CPU, of which c is, and counts how it ended. The firing has
  * been counted. After a fault it calls dif_port_fault().
@@ -309,7 +331,7 @@ dif_admit(struct dif_cpu *c)
 static inline void
 dif_fire(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	at->code->run(f, c, at, at->code);
+	DIF_JUMP(at->run)(f, c, at, at->code);
 }
 /* What each operation does; NULL: no such. */
 extern dif_operation *const dif_operations[256];

@@ -48,7 +48,7 @@ dif_port_quick(const struct dif_at *at, enum dif_builtin what)
 	case DIF_B_CPU:
 		return arch_cpu();
 	case DIF_B_PID:
-		return p != NULL ? p->pid : 0;
+		return t->pid;
 	case DIF_B_TID:
 		return t->tid;
 	case DIF_B_EXECNAME:

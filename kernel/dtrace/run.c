@@ -119,12 +119,12 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 	    const struct dif_at *at UNUSED, const struct dif_step *i UNUSED
 #define OP(name) static __attribute__((noinline)) void op_##name(ARGS)
 /* The compiler is to know nothing of i: then it adds to the register that is passed on. */
-#define NEXT()                         \
-	do {                           \
-		i++;                   \
-		__asm__("" : "+r"(i)); \
-		i->run(f, c, at, i);   \
-		return;                \
+#define NEXT()                                 \
+	do {                                   \
+		i++;                           \
+		__asm__("" : "+r"(i));         \
+		DIF_JUMP(i->run)(f, c, at, i); \
+		return;                        \
 	} while (0)
 #define GO(name) return op_##name(f, c, at, i)
 #define R        (&c->run)
@@ -237,18 +237,25 @@ OP(fault)
 			R->key_words = 0;                                          \
 		NEXT();                                                            \
 	}
-#define BUILTIN(what)                                      \
-	DO(quick_##what, D = dif_port_quick(at, what))     \
-	OP(if_##what)                                      \
-	{                                                  \
-		uint64_t v = dif_port_quick(at, what);     \
-		if (v != (uint64_t)(int64_t)i[1].imm) {    \
-			c->ended[1]++;                     \
-			return;                            \
-		}                                          \
-		D = R->v[i[1].d] = v; /* they are equal */ \
-		i += 2;                                    \
-		NEXT();                                    \
+
+/* The variable has the value with which it was compared. */
+OP(if_true)
+{
+	D = R->v[i[1].d] = (uint64_t)(int64_t)i[1].imm;
+	i += 2;
+	NEXT();
+}
+
+#define BUILTIN(what)                                   \
+	DO(quick_##what, D = dif_port_quick(at, what))  \
+	OP(if_##what)                                   \
+	{                                               \
+		uint64_t v = dif_port_quick(at, what);  \
+		if (v != (uint64_t)(int64_t)i[1].imm) { \
+			c->ended[1]++;                  \
+			return;                         \
+		}                                       \
+		GO(if_true);                            \
 	}
 
 OP(ret)
@@ -277,7 +284,14 @@ OP(ret_record)
 {
 	R->key_words = 0;
 	R->record = NULL;
-	GO(ret);
+	GO(ret_done);
+}
+
+OP(ret_record_false)
+{
+	R->key_words = 0;
+	R->record = NULL;
+	GO(ret_false);
 }
 
 /* The end of a program that has used scratch memory or a speculation. */
@@ -495,6 +509,7 @@ dif_operation *const dif_operations[256] = {
     [DIF_OWN_FALSE] = op_ret_false,
     [DIF_OWN_LOG_DONE] = op_log_done,
     [DIF_OWN_RET_RECORD] = op_ret_record,
+    [DIF_OWN_RET_RECORD + 1] = op_ret_record_false,
     [DIF_OWN_RET_RESET] = op_ret_reset,
     [DIF_OWN_RET_HELD] = op_ret_held,
     [DIF_OWN_JEQ] = op_jeq_imm,

@@ -63,7 +63,8 @@ struct machine {
 	uint8_t fused[5]; /* as one instruction */
 	size_t entry_size;
 	int parameter[REGISTERS]; /* DWARF's numbers of the registers */
-	const char *stub;         /* a stub; its %s is `entry`, `return` or `tail` */
+	/* A stub, as long as a struct ktr_patch; its %s is `entry`, `return` or `tail`. */
+	const char *stub;
 	/* A stub elsewhere for a jump whose instruction is changed; NULL: the jump stays. Its
 	 * number, the jump's distance from .text, its record's distance from the first one. */
 	const char *tail;
@@ -76,7 +77,7 @@ static const struct machine machines[] = {
      {0x0f, 0x1f, 0x44, 0x00, 0x00},
      5,
      {5, 4, 1, 2, 8, 9},
-     "call fbt_%s",
+     "call fbt_%s; .nops 7",
      ".Lfbt_tail_%zu: call fbt_tail; jmp.d32 __ktr_record_start + %#llx; .balign 4; .long %zu\n"},
     /* Procedure Call Standard for the Arm 64-bit Architecture, 6.4; DWARF for it, 4.1 */
     {EM_AARCH64,
@@ -84,7 +85,7 @@ static const struct machine machines[] = {
      {0x1f, 0x20, 0x03, 0xd5},
      4,
      {0, 1, 2, 3, 4, 5},
-     "adr x17, .\n\tb fbt_%s",
+     "adr x17, .\n\tb fbt_%s\n\tnop",
      NULL},
 };
 
@@ -506,7 +507,7 @@ main(int argc, char **argv)
 		bool elsewhere = slots[i].kind >= SLOT_TAIL && machine->tail != NULL;
 		printf(".long __ktr_record_start + %#llx - ., %s%zu - ., fbt_site_%zu_%zu - .\n",
 		       (unsigned long long)(slots[i].at - text_address),
-		       elsewhere ? ".Lfbt_tail_" : "__fbt_stubs + ", elsewhere ? i : 8 * i,
+		       elsewhere ? ".Lfbt_tail_" : "__fbt_stubs + ", elsewhere ? i : 12 * i,
 		       slots[i].function, slots[i].kind);
 	}
 	printf(".section .text.fbt_stubs, \"ax\", @progbits\n.balign 8\n"
@@ -517,7 +518,7 @@ main(int argc, char **argv)
 		printf(machine->stub, kind == SLOT_ENTRY    ? "entry"
 				      : kind == SLOT_RETURN ? "return"
 							    : "tail");
-		printf("\n\t.balign 8\n");
+		printf("\n");
 	}
 	printf(".cfi_endproc\n.section .text.fbt_tails, \"ax\", @progbits\n.cfi_startproc\n");
 	for (size_t i = 0; i < slot_count && machine->tail != NULL; i++)

@@ -18,7 +18,7 @@
  *    fbt.S).
  *  - That code saves the registers, calls ktr_record6() or ktr_record2(), restores the registers,
  *    and goes on: after the no-op, or with the return. It takes no lock, and turns no interrupts
- *    off.
+ *    off. If nobody wants the event now (ktr/hook.h), it goes on at once.
  *
  * The event of an entry has the parameters that come in the first six registers. The event of a
  * return has the offset of the return in the function, and the value. Where a function's last call

@@ -288,6 +288,7 @@ exit_process(struct proc *p)
 	p->state = PROC_ZOMBIE;
 	poll_notify(&proc_end_news, POLLIN);
 	curthread()->proc = NULL;
+	curthread()->pid = 0;
 	thread_predcache_forget(curthread());
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -336,6 +337,7 @@ do_exit(int wait_status)
 		usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
 		curthread()->proc = NULL;
+		curthread()->pid = 0;
 		thread_predcache_forget(curthread());
 		curthread()->lwp = NULL;
 		curthread()->user_work = 0;

@@ -249,6 +249,7 @@ lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 	l->thread = t;
 	list_init(&l->sibling);
 	t->proc = p;
+	t->pid = p->pid != 0 ? p->pid : t->tid;
 	t->sums = l != &p->first ? &p->sums : NULL;
 	__atomic_store_n(&t->lwp, l, __ATOMIC_RELEASE); /* for lwp_find() */
 }
@@ -493,7 +494,7 @@ proc_start_init(const char *script)
 		panic("no memory for process 1");
 	p->thread->arg = (void *)(uintptr_t)script;
 	thread_give_tid(p->thread, 1);
-	p->pid = p->pgid = p->sid = 1;
+	p->pid = p->pgid = p->sid = p->thread->pid = 1;
 	thread_rename(p->thread, "init");
 	p->files = filetable_create(p->ui);
 	p->cwd = vnode_lookup(NULL, "/", &err);

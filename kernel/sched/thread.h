@@ -70,13 +70,14 @@ struct cpu_sums {
 struct thread {
 	/* The predicate cache: the number of one that is false for it (kernel/dtrace/enable.c)
 	 * until its pid, its tid, its process's name or its own changes; else 0. The first member:
-	 * KTR_PORT_PREDCACHE(). Atomic */
+	 * fbt.S compares it with a site's. Atomic */
 	uint64_t predcache;
 	uint32_t predcache_changes; /* how often one of these has changed; atomic */
 	struct arch_context ctx;    /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t
 	    tid; /* [t] of a process's first thread: equal to the pid. Only exec() changes it */
+	uint32_t pid;    /* [t] of `proc`; without one 0 */
 	uint64_t serial; /* [c] not 0: no other thread has, or had, this number */
 	union {
 		struct {
@@ -156,6 +157,7 @@ struct thread {
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
+_Static_assert(offsetof(struct thread, predcache) == 0, "asm.h");
 
 /* What a thread, or several, have used. */
 struct usage {

@@ -40,10 +40,9 @@ int profile_make_named(const char *spec, bool first, char *err, size_t errlen);
 		}                                                                                \
 	} while (0)
 
-#define KTR_PORT_PARAMETERS  arch_ktr_parameters
-#define KTR_PORT_IN_HOOK     ARCH_KTR_IN_HOOK
-#define KTR_PORT_PREDCACHE() __atomic_load_n((uint64_t *)arch_curthread(), __ATOMIC_RELAXED)
-#define KTR_PORT_IN_NMI()    (this_pcpu()->nmi > 0)
+#define KTR_PORT_PARAMETERS arch_ktr_parameters
+#define KTR_PORT_IN_HOOK    ARCH_KTR_IN_HOOK
+#define KTR_PORT_IN_NMI()   (this_pcpu()->nmi > 0)
 
 enum ktr_refusal {
 	KTR_REFUSE_THREAD = 1, /* the thread that runs has ktr_suppress; its interrupts lift it */

@@ -142,7 +142,7 @@ static const uint64_t help_args[] = {100, 101, 102, 103, 104, 105, 106};
 static inline enum dif_fault
 fire_as(struct dif *d, unsigned cpu, uint32_t clause, const struct ktr_firing *f)
 {
-	struct dif_at at = {d, dif_code(d, clause), clause, 77, clause + 1};
+	struct dif_at at = dif_at(d, clause, 77, clause + 1);
 	uint64_t faulted = d->cpu[cpu].faulted;
 
 	d->cpu[cpu].fired++;

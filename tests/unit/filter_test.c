@@ -50,7 +50,7 @@ run(const struct program *f, const uint64_t args[4])
 	if (load_made(&m, &d, 1, &why) != NULL)
 		fail_msg("refused: %s at %u", why.error, why.insn);
 	const struct ktr_firing firing = {.args = args, .nargs = 4};
-	const struct dif_at at = {.d = &d, .code = dif_code(&d, 0)};
+	const struct dif_at at = dif_at(&d, 0, 0, 0);
 	unsigned before = dif_host.logged;
 
 	d.cpu[0].fired++;

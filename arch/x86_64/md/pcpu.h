@@ -27,6 +27,7 @@ struct arch_pcpu {
 
 _Static_assert(offsetof(struct arch_pcpu, kstack_top) == 8, "trap.S");
 _Static_assert(offsetof(struct arch_pcpu, user_sp) == 16, "trap.S");
+_Static_assert(offsetof(struct arch_pcpu, curthread) == 24, "asm.h");
 _Static_assert(offsetof(struct arch_pcpu, dr7) == 72, "asm.h");
 _Static_assert(offsetof(struct arch_pcpu, in_debug) == 80, "asm.h");
 

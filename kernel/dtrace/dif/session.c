@@ -257,7 +257,7 @@ session_match(bool make)
 				continue;
 			if (make)
 				session.ecbs[ecbs] =
-				    (struct session_ecb){{d, dif_code(d, i), i, id, ecbs + 1},
+				    (struct session_ecb){dif_at(d, i, id, ecbs + 1),
 							 &session.probes[probes]};
 			ecbs++;
 		}

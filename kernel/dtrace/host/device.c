@@ -212,7 +212,7 @@ make_ecbs(uint32_t *matches)
 		for (uint32_t i = 0; i < clauses; i++) {
 			if (!is_at(i, id))
 				continue;
-			ecbs[necbs].at = (struct dif_at){&d, dif_code(&d, i), i, id, necbs + 1};
+			ecbs[necbs].at = dif_at(&d, i, id, necbs + 1);
 			necbs++;
 			matches[i]++;
 		}
