@@ -23,12 +23,12 @@ BUDGETS = {
     "arch/x86_64": 3772,
     "arch/x86_64/md": 625,
     "kernel": 680,
-    "kernel/abi": 2976,
+    "kernel/abi": 2978,
     "kernel/block": 1195,
     "kernel/debug": 4350,
     "kernel/dev": 3247,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6364,
+    "kernel/dtrace": 6383,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13365,
@@ -36,7 +36,7 @@ BUDGETS = {
     "kernel/fs/cache": 1575,
     "kernel/fs/ext2": 2605,
     "kernel/fs/pipe": 1045,
-    "kernel/fs/wait": 1418,
+    "kernel/fs/wait": 1424,
     "kernel/ftrace": 2598,
     "kernel/ftrace/buffer": 2400,
     "kernel/ftrace/event": 4080,
@@ -50,9 +50,9 @@ BUDGETS = {
     "kernel/net": 4000,
     "kernel/net/inet": 4222,
     "kernel/probe": 4250,
-    "kernel/proc": 11707,
+    "kernel/proc": 11716,
     "kernel/procfs": 2085,
-    "kernel/sched": 3645,
+    "kernel/sched": 3647,
     "kernel/sync": 825,
     "kernel/sysctl": 1125,
     "kernel/trace": 2288,
@@ -66,10 +66,10 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 87522,
+    "tests": 87762,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
-    "userland/bin/dtrace/check": 3411,
+    "userland/bin/dtrace/check": 3415,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
     "userland/bin/dtrace/run": 3260,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2327  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2332  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
