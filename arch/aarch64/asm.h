@@ -1,4 +1,4 @@
-/* asm.h - constants for the .S files; trap.c asserts that they agree with the C structures. */
+/* asm.h - constants for the .S files. Assertions beside the C structures compare them. */
 #pragma once
 
 /* struct arch_trapframe */

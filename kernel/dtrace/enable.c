@@ -32,7 +32,7 @@ static int owner = -1;
 static uint64_t within_refused; /* atomic; of dtrace_fire_within() */
 /*
  * For each site, by its number, its first clause. The bit SLOW is set if that is not the only one,
- * or the firing needs more than the clause. dtrace_lock; atomic
+ * the firing needs more than the clause, or its predicate can be cached. dtrace_lock; atomic
  */
 static uintptr_t *sites;
 static uintptr_t sites_bias; /* where it would begin for a site at address 0 */

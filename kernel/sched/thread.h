@@ -225,6 +225,7 @@ thread_predcache_set(struct thread *t, uint64_t number, uint32_t changes)
 }
 /* Renames a thread that runs, or that others can find. proc_lock held: one renames at a time. */
 void thread_rename(struct thread *t, const char *name);
+/* Ends this thread, which has said `lwp-exit`. A thread of the kernel returns from its function. */
 _Noreturn void thread_exit(void);
 /*
  * Registers a function that says whether the number n belongs to something other than a thread;

@@ -201,12 +201,13 @@ KTEST(ktr_functions_do_not_fire_while_their_owners_predicate_is_false)
 	KT_GT(owner, 1);
 	KT_GT(other, 1);
 	KT_EQ(ktr_select((unsigned)owner, "fbt::hook_*:", true, NULL, NULL, 0), 6);
+	KT_GT(ktr_select((unsigned)owner, "fbt::demo_get:return", true, NULL, NULL, 0), 0);
 	thread_predcache_set(t, number, thread_predcache_changes(t));
-	KT_EQ(calls_of_probes(), 6);
+	KT_EQ(calls_of_probes(), 7);
 	set_predicates((unsigned)owner, number);
 	KT_EQ(calls_of_probes(), 2);
 	thread_predcache_set(t, number + 256, thread_predcache_changes(t));
-	KT_EQ(calls_of_probes(), 6);
+	KT_EQ(calls_of_probes(), 7);
 	thread_predcache_set(t, number, thread_predcache_changes(t));
 	/* Another owner is told of all, and no more is hidden when that one has gone. */
 	KT_EQ(ktr_select((unsigned)other, "fbt::hook_inner:", true, NULL, NULL, 0), 2);
@@ -214,7 +215,7 @@ KTEST(ktr_functions_do_not_fire_while_their_owners_predicate_is_false)
 	KT_EQ(ktr_owner_unregister((unsigned)other), 0);
 	KT_EQ(calls_of_probes(), 2);
 	set_predicates((unsigned)owner, 0);
-	KT_EQ(calls_of_probes(), 6);
+	KT_EQ(calls_of_probes(), 7);
 	thread_predcache_forget(t);
 	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
 	ktr_test_end();

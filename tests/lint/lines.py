@@ -52,7 +52,7 @@ BUDGETS = {
     "kernel/probe": 4250,
     "kernel/proc": 11716,
     "kernel/procfs": 2085,
-    "kernel/sched": 3647,
+    "kernel/sched": 3648,
     "kernel/sync": 825,
     "kernel/sysctl": 1125,
     "kernel/trace": 2288,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 87762,
+    "tests": 87765,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
     "userland/bin/dtrace/check": 3415,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2332  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2333  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -129,9 +129,7 @@ library_compile(struct library *l)
 		return;
 	l->state = BEGUN;
 	looked_at = l;
-	lex_open(l->text, (struct place){l->file, 1});
-	while (lex_next().kind != TOKEN_END)
-		;
+	lex_pragmas(l->text, (struct place){l->file, 1});
 	looked_at = NULL;
 	for (const struct dependency *d = l->needs; d != NULL; d = d->next) {
 		if (strcmp(d->class, "library") == 0) {

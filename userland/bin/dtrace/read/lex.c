@@ -16,6 +16,7 @@ struct dt_macros dt_macros;
 
 struct lex_state lex;
 static bool fresh; /* nothing but blanks since the line began */
+static bool pragmas_only;
 static struct token ahead[2];
 static unsigned ahead_count;
 
@@ -25,6 +26,7 @@ lex_open(const char *text, struct place at)
 	lex.pos = text;
 	lex.here = at;
 	fresh = true;
+	pragmas_only = false;
 	ahead_count = 0;
 	if (text[0] == '#' && text[1] == '!')
 		lex.pos += strcspn(lex.pos, "\n");
@@ -74,6 +76,8 @@ control_line(char *line)
 		word = strsep(&line, " \t");
 		if (strcmp(word, "D") == 0)
 			lex_pragma(line != NULL ? line + strspn(line, " \t") : "", lex.here);
+	} else if (pragmas_only) {
+		return;
 	} else if (strcmp(word, "error") == 0) {
 		dt_error(lex.here, "D_PRAGERR", "#error: %s", line);
 	} else if (strcmp(word, "ident") != 0) {
@@ -110,6 +114,24 @@ skip_blanks(void)
 		} else {
 			break;
 		}
+	}
+}
+
+void
+lex_pragmas(const char *text, struct place at)
+{
+	lex_open(text, at);
+	pragmas_only = true;
+	for (skip_blanks(); *lex.pos != '\0'; skip_blanks()) {
+		char quote = *lex.pos++;
+
+		fresh = false;
+		if (quote != '"' && quote != '\'')
+			continue;
+		while (*lex.pos != '\0' && *lex.pos != '\n' && *lex.pos != quote)
+			lex.pos +=
+			    lex.pos[0] == '\\' && lex.pos[1] != '\0' && lex.pos[1] != '\n' ? 2 : 1;
+		lex.pos += *lex.pos == quote;
 	}
 }
 

@@ -78,6 +78,8 @@ struct lex_state {
 };
 extern struct lex_state lex;
 
+/* Gives only the #pragmas of a text to lex_pragma(): whatever else is wrong in it is no error. */
+void lex_pragmas(const char *text, struct place at);
 /* The text after `#pragma D`. */
 void lex_pragma(char *text, struct place at);
 /* Characters of the name that begins at p. */

@@ -5,9 +5,10 @@
  *	goes out:	text on standard output, -o or freopen()'s file; the exit status
  *
  * In reading order: target.c starts the command; load.c loads; consume.c waits, and reads each
- *CPU's records and aggregations; output.c prints a record, action by action; print.c prints values,
- * print_format.c printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints
- * their values. usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
+ * CPU's records and aggregations; output.c prints a record, action by action; print.c prints
+ * values, print_format.c printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c
+ * prints their values. usymbol.c names addresses of programs, pid.c makes the probes of the
+ * provider pid.
  *
  * All that it needs to know of the program is in the image's section `consumer` (record.h), so
  * it prints as well what another dtrace has compiled for the boot.
