@@ -369,7 +369,8 @@ dtrace_consumer_boot(const char *path)
 	if (c != NULL) {
 		mutex_lock(&dtrace_lock);
 		if (begin_anonymous(c, &l, image, size) != 0) {
-			pr_warn("dtrace: %s: not loaded: %s\n", path, l.error);
+			pr_warn("dtrace: %s: not loaded: %s\n", path,
+				l.error[0] != '\0' ? l.error : "no memory for its buffers");
 			kmap_free(c);
 		}
 		mutex_unlock(&dtrace_lock);
