@@ -37,10 +37,12 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	return vnode_alloc_for(proc_uidinfo(), mode, ops, data);
 }
 
-struct vnode *
-vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, void *data)
+/* As vnode_alloc_for(), with so many bytes after the vnode. */
+static struct vnode *
+alloc_with_room(struct uidinfo *ui, size_t room, uint32_t mode, const struct vnode_ops *ops,
+		void *data)
 {
-	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn));
+	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn) + room);
 
 	if (vn == NULL)
 		return NULL;
@@ -57,6 +59,12 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
 	return vn;
+}
+
+struct vnode *
+vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, void *data)
+{
+	return alloc_with_room(ui, 0, mode, ops, data);
 }
 
 struct vnode *
@@ -87,14 +95,12 @@ vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const st
 		    void *data)
 {
 	size_t len = strlen(name) + 1;
-	struct vnode *vn = vnode_alloc(mode, ops, data);
-	struct vname *n = vn != NULL ? uidinfo_alloc(vn->ui, sizeof(*n) + len) : NULL;
+	struct vnode *vn =
+	    alloc_with_room(proc_uidinfo(), sizeof(struct vname) + len, mode, ops, data);
+	struct vname *n = (struct vname *)(vn + 1); /* one allocation for both, at each look-up */
 
-	if (n == NULL) {
-		if (vn != NULL)
-			vnode_free(vn);
+	if (vn == NULL)
 		return NULL;
-	}
 	memcpy(n->text, name, len);
 	n->dir = dir;
 	n->vn = vn;
@@ -173,7 +179,7 @@ vnode_evict(struct vnode *vn)
 		vn->disk->destroy(vn);
 	xattr_free_all(vn);
 	tmpfs_leave(vn);
-	dir = free_name(vn->nameless ? vn->name : vn->gone);
+	dir = vn->nameless ? vn->name->dir : free_name(vn->gone);
 	vnode_free(vn);
 	return dir;
 }
