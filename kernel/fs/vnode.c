@@ -92,15 +92,17 @@ vnode_nameless_ino(const struct vnode *dir, const char *name)
 
 struct vnode *
 vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
-		    void *data)
+		    const void *data, size_t size)
 {
 	size_t len = strlen(name) + 1;
-	struct vnode *vn =
-	    alloc_with_room(proc_uidinfo(), sizeof(struct vname) + len, mode, ops, data);
-	struct vname *n = (struct vname *)(vn + 1); /* one allocation for both, at each look-up */
+	struct vnode *vn; /* and its name, and data: one allocation for all, at each look-up */
+	struct vname *n;
 
+	vn = alloc_with_room(proc_uidinfo(), sizeof(*n) + len + size, mode, ops, NULL);
 	if (vn == NULL)
 		return NULL;
+	vn->data = memcpy(vn + 1, data, size);
+	n = (struct vname *)((char *)(vn + 1) + size);
 	memcpy(n->text, name, len);
 	n->dir = dir;
 	n->vn = vn;
