@@ -43,9 +43,10 @@ struct tms { /* times(): in 1/CLK_TCK seconds */
 	int64_t tms_utime, tms_stime, tms_cutime, tms_cstime;
 };
 
-#define ADJ_OFFSET_SS_READ 0xa001 /* of timex: nothing is set */
-#define STA_UNSYNC         0x40
-#define TIME_ERROR         5 /* what the call returns: no other clock corrects this one */
+#define ADJ_OFFSET_SINGLESHOT 0x8001 /* of timex: the clock is to catch up so much */
+#define ADJ_OFFSET_SS_READ    0xa001 /* nothing is set */
+#define STA_UNSYNC            0x40
+#define TIME_ERROR            5 /* what the call returns: no other clock corrects this one */
 
 struct timex {
 	uint32_t modes;

@@ -12,7 +12,8 @@ struct inotify;
 struct uidinfo;
 struct vnode;
 
-#define FS_RENAME 0x10000000 /* as Linux: a name in the directory changes; only dnotify asks */
+#define FS_RENAME \
+	0x10000000 /* as Linux: a name becomes another of the same directory; only dnotify asks */
 
 struct fsnotify_mark {
 	struct list in_group;

@@ -275,7 +275,8 @@ fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vno
 		return;
 	mutex_lock(&inotify_lock);
 	last_cookie++;
-	tell_marks(from, FS_RENAME | dir, 0, name, false);
+	if (from == to)
+		tell_marks(from, FS_RENAME | dir, 0, name, false);
 	tell_marks(from, IN_MOVED_FROM | dir, last_cookie, name, false);
 	tell_marks(to, IN_MOVED_TO | dir, last_cookie, new_name, false);
 	if (old != NULL)

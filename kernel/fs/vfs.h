@@ -449,12 +449,12 @@ void vnode_forget_idle(struct vnode *dir, unsigned most);
  * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
 /*
- * For `lookup`: makes a vnode for a name in dir that is not in the tree. It lives as long as
- * somebody uses it. Its inode number comes from that of dir, and the name: vnode_nameless_ino().
- * NULL if there is no memory.
+ * For `lookup`: makes a vnode for a name in dir that is not in the tree, with a copy of the data,
+ * size bytes, a multiple of 8. It lives as long as somebody uses it. Its inode number comes from
+ * that of dir, and the name: vnode_nameless_ino(). NULL if there is no memory.
  */
 struct vnode *vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode,
-				  const struct vnode_ops *ops, void *data);
+				  const struct vnode_ops *ops, const void *data, size_t size);
 uint64_t vnode_nameless_ino(const struct vnode *dir, const char *name);
 /* Makes a directory without a name, to be mounted. NULL: no memory. */
 struct vnode *vnode_alloc_dir(uint32_t bits);

@@ -37,10 +37,12 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	return vnode_alloc_for(proc_uidinfo(), mode, ops, data);
 }
 
-struct vnode *
-vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, void *data)
+/* As vnode_alloc_for(), with so many bytes after the vnode. */
+static struct vnode *
+alloc_with_room(struct uidinfo *ui, size_t room, uint32_t mode, const struct vnode_ops *ops,
+		void *data)
 {
-	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn));
+	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn) + room);
 
 	if (vn == NULL)
 		return NULL;
@@ -57,6 +59,12 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
 	return vn;
+}
+
+struct vnode *
+vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, void *data)
+{
+	return alloc_with_room(ui, 0, mode, ops, data);
 }
 
 struct vnode *
@@ -84,17 +92,17 @@ vnode_nameless_ino(const struct vnode *dir, const char *name)
 
 struct vnode *
 vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
-		    void *data)
+		    const void *data, size_t size)
 {
 	size_t len = strlen(name) + 1;
-	struct vnode *vn = vnode_alloc(mode, ops, data);
-	struct vname *n = vn != NULL ? uidinfo_alloc(vn->ui, sizeof(*n) + len) : NULL;
+	struct vnode *vn; /* and its name, and data: one allocation for all, at each look-up */
+	struct vname *n;
 
-	if (n == NULL) {
-		if (vn != NULL)
-			vnode_free(vn);
+	vn = alloc_with_room(proc_uidinfo(), sizeof(*n) + len + size, mode, ops, NULL);
+	if (vn == NULL)
 		return NULL;
-	}
+	vn->data = memcpy(vn + 1, data, size);
+	n = (struct vname *)((char *)(vn + 1) + size);
 	memcpy(n->text, name, len);
 	n->dir = dir;
 	n->vn = vn;
@@ -173,7 +181,7 @@ vnode_evict(struct vnode *vn)
 		vn->disk->destroy(vn);
 	xattr_free_all(vn);
 	tmpfs_leave(vn);
-	dir = free_name(vn->nameless ? vn->name : vn->gone);
+	dir = vn->nameless ? vn->name->dir : free_name(vn->gone);
 	vnode_free(vn);
 	return dir;
 }

@@ -7,6 +7,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/abi/personality.h"
 #include "kernel/abi/statfs.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/memfd.h"
 #include "kernel/fs/vfs.h"
@@ -57,14 +58,10 @@ limit_locks(void)
 
 /* The open file from which pages come. 0, or -errno. */
 static int
-file_source(uint64_t fd, uint64_t prot, struct area_source *from)
+file_source(const struct file *f, uint64_t prot, struct area_source *from)
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
-	int how;
+	int how = f->flags & O_ACCMODE;
 
-	if (f == NULL)
-		return -EBADF;
-	how = f->flags & O_ACCMODE;
 	if (how == O_WRONLY || (from->shared && (prot & PROT_WRITE) && how != O_RDWR))
 		return -EACCES;
 	if (S_ISCHR(f->vn->mode) && f->vn->rdev == DEV_ZERO) { /* new pages */
@@ -141,30 +138,31 @@ sys_mmap(const uint64_t a[6])
 	struct area_source from = {.offset = a[5],
 				   .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE,
 				   .locked = a[3] & MAP_LOCKED};
-	int r = 0;
+	bool anonymous = a[3] & MAP_ANONYMOUS;
+	const struct file *f = anonymous ? NULL : filetable_get(curproc()->files, (uint32_t)a[4]);
+	int r;
 
 	if (a[5] % PAGE_SIZE != 0)
 		return -EINVAL;
-	if (!(a[3] & MAP_ANONYMOUS) && filetable_get(curproc()->files, (uint32_t)a[4]) == NULL)
+	if (!anonymous && f == NULL)
 		return -EBADF;
 	if (a[1] == 0 || (a[3] & MAP_TYPE) == 0 || (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
 		return -EINVAL;
 	if (page_round_up(a[1]) == 0)
 		return -ENOMEM;
-	if (!(a[3] & MAP_ANONYMOUS) && a[5] + a[1] < a[5])
+	if (!anonymous && a[5] + a[1] < a[5])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;
 	if (from.locked && !may_lock())
 		return -EPERM;
 	if (a[3] & MAP_GROWSDOWN) { /* new memory of this program alone */
-		if (from.shared || !(a[3] & MAP_ANONYMOUS))
+		if (from.shared || !anonymous)
 			return -EINVAL;
 		from.grows_to = proc_limit(RLIMIT_STACK);
 		from.space_max = proc_limit(RLIMIT_AS);
 	}
-	if (!(a[3] & MAP_ANONYMOUS))
-		r = file_source(a[4], a[2], &from);
+	r = anonymous ? 0 : file_source(f, a[2], &from);
 	if (r != 0)
 		return r;
 	if (from.object == NULL)
@@ -383,24 +381,41 @@ sys_munlockall(const uint64_t a[6])
 	return vm_lock_all(curproc()->vm, false, false);
 }
 
+/* Is the page of a file in memory? Who could not write to the file is told nothing. */
+static bool
+file_page_is_there(struct vnode *vn, uint64_t index)
+{
+	return (!vnode_is_own(vn) && vnode_access(vn, VNODE_WRITE) != 0) ||
+	       pagecache_find(vn, index, false) != NULL;
+}
+
 int64_t
 sys_mincore(const uint64_t a[6])
 {
-	uint64_t end = page_round_up(a[0] + a[1]), to = a[2];
+	uint64_t at = a[0], end = page_round_up(a[0] + a[1]), to = a[2];
 	struct vmspace *vm = curproc()->vm;
+	struct vm_range r = {.end = at};
+	int error = 0;
 
-	if (a[0] % PAGE_SIZE != 0)
+	if (at % PAGE_SIZE != 0)
 		return -EINVAL;
-	if (end < a[0] || end < a[1])
+	if (end < at || end < a[1])
 		return -ENOMEM;
-	for (uint64_t at = a[0]; at < end; at += PAGE_SIZE) {
-		uint8_t there;
+	while (at < end && error == 0) {
+		if (!vm_range_next(vm, &r))
+			return -ENOMEM;
+		if (r.start > at)
+			error = -ENOMEM;
+		for (; at < end && at < r.end && error == 0; at += PAGE_SIZE) {
+			uint64_t index = (r.offset + at - r.start) / PAGE_SIZE;
+			uint8_t there;
 
-		if (!vm_allows(vm, at, 0) || proc_signal_pending())
-			return vm_allows(vm, at, 0) ? -EINTR : -ENOMEM;
-		there = vm_read(vm, at, &there, 1) == 1;
-		if (copy_out(to++, &there, 1) != 0)
-			return -EFAULT;
+			there = vm_read(vm, at, &there, 1) == 1 ||
+				(r.object != NULL && file_page_is_there(r.object, index));
+			error = proc_signal_pending() ? -EINTR : copy_out(to++, &there, 1);
+		}
+		if (r.object != NULL)
+			vnode_pager.unref(r.object, false);
 	}
-	return 0;
+	return error;
 }

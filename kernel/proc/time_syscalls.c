@@ -195,7 +195,8 @@ set_real(const struct timespec *t)
 	return 0;
 }
 
-/* Linux's numbers of a clock that nobody has corrected. None can be set. */
+/* Linux's numbers of a clock that nobody has corrected. None can be set, but that it has nothing to
+ * catch up with. */
 static int64_t
 adjtimex_read(uint64_t utimex)
 {
@@ -208,11 +209,17 @@ adjtimex_read(uint64_t utimex)
 			  .tolerance = 32768000,
 			  .time = {(int64_t)(now / 1000000000), (int64_t)(now % 1000000000 / 1000)},
 			  .tick = 1000000 / CLK_TCK};
+	struct timex to;
+	bool reads;
 
-	if (copy_in(&t.modes, utimex, sizeof(t.modes)) != 0)
+	if (copy_in(&to, utimex, sizeof(to)) != 0)
 		return -EFAULT;
-	if (t.modes != 0 && t.modes != ADJ_OFFSET_SS_READ)
-		return capable(CAP_SYS_TIME) ? -EOPNOTSUPP : -EPERM;
+	reads = to.modes == 0 || to.modes == ADJ_OFFSET_SS_READ;
+	if (!reads && !capable(CAP_SYS_TIME))
+		return -EPERM;
+	if (!reads && !(to.modes == ADJ_OFFSET_SINGLESHOT && to.offset == 0))
+		return -EOPNOTSUPP;
+	t.modes = to.modes;
 	return copy_out(utimex, &t, sizeof(t)) != 0 ? -EFAULT : TIME_ERROR;
 }
 

@@ -120,7 +120,6 @@ procfs_node_destroy(struct vnode *vn)
 
 	vnode_unref(n->to);
 	kfree(n->text);
-	kfree(n);
 }
 
 static const struct vnode_ops text_ops = {
@@ -192,32 +191,28 @@ procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node 
 static struct vnode *
 dir_lookup(struct vnode *dir, const char *name, int *err)
 {
-	struct procfs_node *n = kmalloc(sizeof(*n));
+	struct procfs_node n;
 	uint32_t uid = 0;
 	struct vnode *vn;
 
-	*err = -ENOMEM;
-	if (n == NULL)
-		return NULL;
-	if (!procfs_find(dir->data, name, n) || (n->pid != 0 && !procfs_user(n->pid, &uid))) {
+	if (!procfs_find(dir->data, name, &n) || (n.pid != 0 && !procfs_user(n.pid, &uid))) {
 		*err = -ENOENT;
-		kfree(n->text);
-		kfree(n);
+		kfree(n.text);
 		return NULL;
 	}
-	n->syslog = capable(CAP_SYSLOG);
-	if (n->file->link != NULL)
-		n->error = n->file->link(n);
-	vn = vnode_make_nameless(dir, name, n->file->mode,
-				 S_ISDIR(n->file->mode)   ? &dir_ops
-				 : S_ISLNK(n->file->mode) ? &link_ops
-				 : n->file->ops != NULL   ? n->file->ops
-							  : &text_ops,
-				 n);
+	n.syslog = capable(CAP_SYSLOG);
+	if (n.file->link != NULL)
+		n.error = n.file->link(&n);
+	vn = vnode_make_nameless(dir, name, n.file->mode,
+				 S_ISDIR(n.file->mode)   ? &dir_ops
+				 : S_ISLNK(n.file->mode) ? &link_ops
+				 : n.file->ops != NULL   ? n.file->ops
+							 : &text_ops,
+				 &n, sizeof(n));
 	if (vn == NULL) {
-		vnode_unref(n->to);
-		kfree(n->text);
-		kfree(n);
+		*err = -ENOMEM;
+		vnode_unref(n.to);
+		kfree(n.text);
 		return NULL;
 	}
 	vn->uid = uid;

@@ -249,7 +249,7 @@ static int
 directory_tells(void *arg)
 {
 	const long most = DN_ACCESS | DN_MODIFY | DN_CREATE | DN_DELETE | DN_ATTRIB | DN_MULTISHOT;
-	const char *a = DIR_WATCHED "/a", *b = DIR_WATCHED "/b";
+	const char *a = DIR_WATCHED "/a", *b = DIR_WATCHED "/b", *elsewhere = "/tmp/linux_renamed";
 	int dir = open(DIR_WATCHED, O_RDONLY | O_DIRECTORY), fd, twin, place;
 	siginfo_t info;
 	bool good;
@@ -274,6 +274,10 @@ directory_tells(void *arg)
 	good = good && twin >= 0 && told_of(dir) == 0 && fcntl(dir, F_NOTIFY, DN_RENAME) == 0 &&
 	       fcntl(twin, F_NOTIFY, DN_RENAME) == 0 && rename(b, a) == 0 && came(SIGIO, &info) &&
 	       told_of(dir) == 3;
+	/* A file that goes elsewhere, and comes back, is not renamed. */
+	good = good && fcntl(twin, F_NOTIFY, DN_RENAME) == 0 && rename(a, elsewhere) == 0 &&
+	       told_of(dir) == 1 && rename(elsewhere, a) == 0 && told_of(dir) == 1 &&
+	       fcntl(twin, F_NOTIFY, 0) == 0;
 	/* Nothing any more; also when any descriptor of it is closed, but not by a child. */
 	good = good && fcntl(dir, F_NOTIFY, DN_MULTISHOT) == 0 && write(fd, "x", 1) == 1 &&
 	       none_came() && fcntl(dir, F_NOTIFY, most) == 0 && in_child(closes, &dir) == 0 &&

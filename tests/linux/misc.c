@@ -181,6 +181,32 @@ unlocked_mappings_join(void *arg)
 	return munlockall() != 0 || count_mappings() != before;
 }
 
+/* The first page of a file, which is in its cache, and the second, which is not, are mapped for the
+ * first time, by this user. */
+static int
+cached_pages(void *user)
+{
+	int fd = open("/tmp/linux_mincore", O_RDONLY);
+	unsigned char there[2] = {0, 0};
+	char *p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool good = setresuid(*(uid_t *)user, *(uid_t *)user, *(uid_t *)user) == 0 &&
+		    p != MAP_FAILED && mincore(p, 2 * PAGE, there) == 0;
+
+	return good ? (there[0] & 1) | (there[1] & 1) << 1 : 4;
+}
+
+static bool
+mincore_knows_the_cache(void)
+{
+	int fd = open("/tmp/linux_mincore", O_RDWR | O_CREAT, 0644);
+	uid_t root = 0, other = 1000;
+	bool good = fd >= 0 && pwrite(fd, "x", 1, 0) == 1 && ftruncate(fd, 2 * PAGE) == 0;
+
+	/* Who could not write to it is told that all is there. */
+	good = good && in_child(cached_pages, &root) == 1 && in_child(cached_pages, &other) == 3;
+	return close(fd) == 0 && unlink("/tmp/linux_mincore") == 0 && good;
+}
+
 static bool
 memory_is_locked(void)
 {
@@ -584,6 +610,8 @@ test_misc(void)
 {
 	result(advice_is_checked(), "posix_fadvise and syncfs do nothing, to files that are there");
 	result(readahead_is_checked(), "readahead is for files that can be read");
+	result(mincore_knows_the_cache(),
+	       "mincore tells what of a file is in memory, to who may write");
 	result(memory_is_locked(), "mlock fetches pages, and mincore tells which are there");
 	result(in_child(locking_is_limited, NULL) == 0, "RLIMIT_MEMLOCK limits mlock");
 	result(getuid() != 0 || in_child(locked_memory_is_told, NULL) == 0,

@@ -622,8 +622,15 @@ writes_are_whole(void)
 			close(master); /* only its reader has it: when that ends, writes do */
 			memset(line, 'a' + i, LINE);
 			line[LINE - 1] = '\n';
-			for (int k = 0; k < LINES; k++)
-				good &= write(slave, line, LINE) == LINE;
+			for (int k = 0; k < LINES; k++) {
+				ssize_t w = write(slave, line, LINE);
+
+				if (w != LINE)
+					printf("# line %d of %c: %zd, errno %d\n", k, line[0], w,
+					       errno);
+				good &= w == LINE;
+			}
+			fflush(stdout);
 			_exit(!good);
 		}
 		good &= pid > 0;
@@ -633,6 +640,8 @@ writes_are_whole(void)
 			ssize_t r =
 			    read(master, line + have, LINE - have < 100 ? LINE - have : 100);
 
+			if (r <= 0)
+				printf("# reads %zd, errno %d\n", r, errno);
 			good &= r > 0;
 			have += r > 0 ? (size_t)r : 0;
 		}
@@ -643,6 +652,9 @@ writes_are_whole(void)
 	close(master);
 	for (int i = 0; i < 2; i++)
 		good &= wait(&status) > 0 && status == 0;
+	if (!good || bad != 0) /* it failed once, and nobody knew where */
+		printf("# %d lines read, %d of them mixed, the last child's status %#x\n", n, bad,
+		       status);
 	return good && bad == 0;
 }
 
