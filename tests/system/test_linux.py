@@ -27,7 +27,7 @@ def run(smp, options, word="", also=""):
 
 @portable_test("a static program over glibc gets what Linux promises, with 1 CPU")
 def one_cpu():
-    run(1, FILE)
+    run(1, FILE, "" if WHOLE else "brief")
 
 
 @test("a static program over glibc gets what Linux promises, with 4 CPUs")
