@@ -576,7 +576,7 @@ use_all(void)
 
 KTEST(v9fs_takes_no_lie_of_its_host_for_a_file)
 {
-	unsigned rounds = ktest_times(4000, 20000);
+	unsigned rounds = ktest_times(1500, 20000);
 
 	begin();
 	for (unsigned i = 0; i < rounds; i++) {

@@ -35,10 +35,9 @@ BOOTS_X86_64 = [
     ("bios", "pc", 64, "qemu64", 1),
     ("bios", "q35", 4096, "qemu64", 8),
     ("bios", "pc", 2048, "max", 2),
-    ("uefi", "q35", 256, "max", 4),
     ("uefi", "pc", 128, "qemu64", 1),
     ("uefi", "q35", 4096, "qemu64", 8),
-]
+] + [("uefi", "q35", 256, "max", 4)] * WHOLE  # test_reset boots so by UEFI, twice
 VIRT2, VIRT3 = "virt,gic-version=2", "virt,gic-version=3"
 EL2 = ",virtualization=on"  # the loader enters the kernel at EL2
 BOOTS_AARCH64 = [

@@ -95,7 +95,7 @@ sleep 60
 @test("reboot, by GRUB under BIOS and UEFI", arch=GRUB_ONLY)
 def reboot_by_grub():
     for firmware in ("bios", "uefi"):
-        dies("reboot", smp=1, firmware=firmware)
+        dies("reboot", smp=4 if firmware == "uefi" else 1, firmware=firmware)
 
 
 @portable_test("panic with debug.panic.action=reboot: the panic's event is among the last")

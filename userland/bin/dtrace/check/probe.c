@@ -92,24 +92,32 @@ probe_full_name(const char *text, unsigned fields)
 	return full;
 }
 
+static bool
+is_plain(char c)
+{
+	return c != '\0' && c != ':' && c != '*' && c != '?' && c != '[' && c != '\\';
+}
+
 /* A script may name thousands of probes, and each is looked for among thousands: most names have no
- * pattern, and are compared as they are. A pattern that is too long for the copy matches none. */
+ * pattern, and differ soon. If it matches, *spec goes to the next field. A pattern that is too long
+ * for the copy matches none. */
 static bool
 field_matches(const char **spec, const char *text)
 {
-	static const char meaning[] = "*?[\\";
 	const char *at = *spec;
-	size_t size = strcspn(at, ":");
 	char glob[256];
+	size_t size;
+	bool all = *at == '\0' || *at == ':';
 
-	*spec += size + (at[size] == ':');
+	for (; is_plain(*at) && *at == *text; at++)
+		text++;
+	if (is_plain(*at))
+		return false;
+	size = strcspn(at, ":");
+	*spec = at + size + (at[size] == ':');
 	if (size == 0)
-		return true;
-	for (; size > 0 && *at == *text && strchr(meaning, *at) == NULL; size--)
-		at++, text++;
-	if (size == 0)
-		return *text == '\0';
-	if (strchr(meaning, *at) == NULL || size >= sizeof(glob))
+		return all || *text == '\0';
+	if (size >= sizeof(glob))
 		return false;
 	snprintf(glob, sizeof(glob), "%.*s", (int)size, at);
 	return ktr_glob(glob, text);
