@@ -207,6 +207,8 @@ dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 	struct unwind_frame at = place_of_firing(&where);
 	unsigned n = 0;
 
+	if (at.user) /* an interrupt of the program: the kernel has no frame there */
+		return 0;
 	if (n < max)
 		stack_put_pc(pcs, n++, where.pc);
 	if (where.regs == NULL && where.ret != 0 && where.pc != 0 && n < max)

@@ -185,7 +185,8 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 		for (const char *p = value; p != NULL && *p != '\0'; p++)
 			lower[n < sizeof(lower) - 1 ? n++ : n] = (char)tolower((unsigned char)*p);
 		*to = value == NULL || is_one_of(lower, " 1 set on yes enable enabled true ");
-		return *to != 0 || is_one_of(lower, " 0 unset off no disable disabled false ");
+		return *to != 0 || is_one_of(lower, " unset off no disable disabled false ") ||
+		       read_size(value, to);
 	case NUMBER:
 	case SIZE:
 		return value != NULL && read_size(value, to);
@@ -264,7 +265,7 @@ out_of_range(const char *name, uint64_t number)
 static const char *
 option_take(const char *name, const char *value)
 {
-	static const char *const expected[] = {[FLAG] = "no value, or 0 or 1",
+	static const char *const expected[] = {[FLAG] = "no value, on or off, or a number",
 					       [NUMBER] = "a number",
 					       [SIZE] = "a number, which may end with k, m, g or t",
 					       [RATE] = "a time or a rate, as 10ms or 100hz",

@@ -89,7 +89,7 @@ put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned
 {
 	char letter = strchr("oxX", c->letter) != NULL                ? c->letter
 		      : strchr("dDi", c->letter) != NULL && is_signed ? 'd'
-		      : strchr("dDiuU", c->letter) != NULL            ? 'u'
+		      : strchr("dDiuUP", c->letter) != NULL           ? 'u'
 								      : 'x';
 
 	/* The size of the argument, unless the format has a smaller one. */
@@ -114,6 +114,11 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 	char one[2] = {(char)value, '\0'};
 
 	switch (c->letter) {
+	case 'I':
+		if (f->show != SHOW_STRING) {
+			put_number(c, 'x', value);
+			break;
+		} /* fallthrough */
 	case 's':
 		put_text(c, (int)f->size, string);
 		break;

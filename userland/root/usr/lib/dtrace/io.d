@@ -85,7 +85,8 @@ inline string vnode_path[struct vnode *v] = strjoin(vnode_folder[vnode_above[v]]
 
 /* Where it is mounted; what is on no disk counts to the root. */
 inline struct vnode *vnode_top[struct vnode *v] = v->disk == NULL ? NULL : ((struct ext2_node *)v->node)->m->bdev->root;
-inline string vnode_fs[struct vnode *v] = v->disk == NULL ? "ramfs" : stringof(v->disk->type);
+inline string vnode_fs[struct vnode *v] =
+	v->disk != NULL ? stringof(v->disk->type) : (v->mode & 0170000) == 0140000 ? "sockfs" : "ramfs";
 inline string vnode_mount[struct vnode *v] = vnode_top[v] == NULL ? "/" : vnode_path[vnode_top[v]];
 
 translator fileinfo_t < struct file *F > {
