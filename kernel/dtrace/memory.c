@@ -80,8 +80,12 @@ long
 dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 {
 	size_t n = 0;
-	bool ended;
+	bool ended = false;
 
+	if (dif_port_is_quick(addr) && size <= DIF_PORT_QUICK_SIZE)
+		n = copy_words(dst, (const char *)addr, size - 1, &ended);
+	if (ended)
+		return (long)n;
 	while (n < size - 1) {
 		char piece[PIECE];
 		const char *from = (const char *)(addr + n);

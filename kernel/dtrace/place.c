@@ -44,7 +44,7 @@ dtrace_place_init(void)
 							page_round_up(r->start)};
 	}
 	dif_port_quick_range = dif_port_direct[0];
-	dif_port_quick_range.size -= 65536;
+	dif_port_quick_range.size -= DIF_PORT_QUICK_SIZE;
 	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)__rodata_start,
 						     (uintptr_t)(__rodata_end - __rodata_start)};
 	dif_port_direct[2] =

@@ -27,7 +27,13 @@ extern struct dif_port_range {
 	uint64_t start, size;
 } dif_port_direct[DIF_PORT_DIRECT];
 /* Most of that memory: 64 KiB from each address of this range may be read directly. Constant. */
+#define DIF_PORT_QUICK_SIZE 65536u
 extern struct dif_port_range dif_port_quick_range;
+static inline bool
+dif_port_is_quick(uint64_t addr)
+{
+	return addr - dif_port_quick_range.start < dif_port_quick_range.size;
+}
 
 /* Copies to the current user's memory as far as it is present. */
 bool dif_port_user_store(uint64_t addr, const void *src, size_t n);

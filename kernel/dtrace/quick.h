@@ -37,22 +37,25 @@ dif_port_time(void)
 	X(DIF_B_ID)        \
 	X(DIF_B_CURTHREAD)
 
+static inline uint64_t
+dif_port_execname(const struct thread *t)
+{
+	return (uintptr_t)(t->proc != NULL ? t->proc->name : t->name);
+}
+
 static inline __attribute__((always_inline)) uint64_t
 dif_port_quick(const struct dif_at *at, enum dif_builtin what)
 {
 	const struct dtrace_ecb *e = (const struct dtrace_ecb *)at;
-	const struct thread *t = curthread();
-	const struct proc *p = t->proc;
-
 	switch (what) {
 	case DIF_B_CPU:
 		return arch_cpu();
 	case DIF_B_PID:
-		return t->pid;
+		return curthread()->pid;
 	case DIF_B_TID:
-		return t->tid;
+		return curthread()->tid;
 	case DIF_B_EXECNAME:
-		return (uintptr_t)(p != NULL ? p->name : t->name);
+		return dif_port_execname(curthread());
 	case DIF_B_PROBEPROV:
 		return (uintptr_t)e->probe->name.provider;
 	case DIF_B_PROBEMOD:
@@ -64,6 +67,6 @@ dif_port_quick(const struct dif_at *at, enum dif_builtin what)
 	case DIF_B_ID:
 		return at->probe;
 	default:
-		return (uintptr_t)t; /* DIF_B_CURTHREAD */
+		return (uintptr_t)curthread(); /* DIF_B_CURTHREAD */
 	}
 }

@@ -64,13 +64,6 @@ run_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_builti
 
 /* ---- what the first loop does of operations that may need a call ---- */
 
-/* May 64 KiB from addr on be read directly? */
-static inline bool
-run_is_quick(uint64_t addr)
-{
-	return addr - dif_port_quick_range.start < dif_port_quick_range.size;
-}
-
 /* Where to add. NULL: there is no entry yet. */
 static inline uint64_t *
 find_quick(const struct dif_run *r, const struct dif *d, const struct dif_cpu *c, uint32_t agg,
@@ -204,7 +197,7 @@ OP(fault)
 	{                                                                    \
 		uint64_t from = A + IMM;                                     \
 		type value;                                                  \
-		if (!run_is_quick(from)) {                                   \
+		if (!dif_port_is_quick(from)) {                              \
 			if (!dif_copy(R, &R->temp, from, sizeof(type)))      \
 				GO(fault);                                   \
 			from = (uintptr_t)&R->temp;                          \
@@ -387,7 +380,7 @@ OP(key_str_quick)
 	uint32_t words = R->key_words;
 	uint64_t *to = &c->keys[words];
 
-	if (!run_is_quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
+	if (!dif_port_is_quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
 		GO(keystr);
 	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
 		__builtin_memcpy(&w, (const void *)from, 8);
@@ -469,7 +462,7 @@ OP(rec_64)
 	uint8_t *to = DATA;
 	uint64_t from = A;
 
-	if (!run_is_quick(from))
+	if (!dif_port_is_quick(from))
 		GO(recmem);
 	__builtin_memcpy(to, (const void *)from, 32);
 	__builtin_memcpy(to + 32, (const void *)(from + 32), 32);

@@ -43,6 +43,8 @@ HOW = {
     "ftrace_two_keys": "as dtrace_count_two, by a trigger hist:keys=comm,common_pid",
     "ftrace_stack16": "as dtrace_count_stack16, by a trigger hist:keys=stacktrace",
     "dtrace_record64": "the same with 64 bytes of memory to the consumer's buffer",
+    "dtrace_count_func": "the same with @[probefunc] = count()",
+    "dtrace_printf": "the same with printf(\"%d %s\", pid, execname)",
     "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
     "switch_delta": "switch_sched less switch_off",

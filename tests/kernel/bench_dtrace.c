@@ -205,4 +205,17 @@ KTEST(bench_dtrace)
 	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_CURTHREAD}, {DIF_REC, 0, 0, 0, 0},
 	       {DIF_REC_MEM, 0, 1, 0, DIF_PLACE(0, 64)}, RET);
 	bench("dtrace_record64", 0);
+
+	make(&m);
+	put_agg(&m, DIF_COUNT, DIF_K_STR);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PROBEFUNC}, {DIF_KEY_STR, 0, 1, 0, 0},
+	       {DIF_AGG, 0, 0, 0, 0}, RET);
+	bench("dtrace_count_func", 0);
+
+	make(&m);
+	put_layout(&m, 8 + 256);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, {DIF_BUILTIN, 2, 0, 0, DIF_B_EXECNAME},
+	       {DIF_REC, 0, 0, 0, 0}, {DIF_REC8, 0, 1, 0, 0},
+	       {DIF_REC_STR, 0, 2, 0, DIF_PLACE(8, 256)}, RET);
+	bench("dtrace_printf", 0);
 }
