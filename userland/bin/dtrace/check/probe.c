@@ -92,33 +92,26 @@ probe_full_name(const char *text, unsigned fields)
 	return full;
 }
 
-static bool
-is_plain(char c)
-{
-	return c != '\0' && c != ':' && c != '*' && c != '?' && c != '[' && c != '\\';
-}
-
 /* A script may name thousands of probes, and each is looked for among thousands: most names have no
- * pattern, and differ soon. If it matches, *spec goes to the next field. A pattern that is too long
- * for the copy matches none. */
+ * pattern, and differ soon. If it matches, *spec goes to the next field. */
 static bool
 field_matches(const char **spec, const char *text)
 {
+	static const char special[] = ":*?[\\"; /* and the end of the text, for strchr() */
 	const char *at = *spec;
-	char glob[256];
+	char glob[256]; /* a pattern that is longer matches none */
 	size_t size;
-	bool all = *at == '\0' || *at == ':';
 
-	for (; is_plain(*at) && *at == *text; at++)
+	for (; *at == *text && strchr(special, *at) == NULL; at++)
 		text++;
-	if (is_plain(*at))
+	if (strchr(special, *at) == NULL)
 		return false;
 	size = strcspn(at, ":");
+	if (size >= sizeof(glob) || (size == 0 && at != *spec && *text != '\0'))
+		return false;
 	*spec = at + size + (at[size] == ':');
 	if (size == 0)
-		return all || *text == '\0';
-	if (size >= sizeof(glob))
-		return false;
+		return true;
 	snprintf(glob, sizeof(glob), "%.*s", (int)size, at);
 	return ktr_glob(glob, text);
 }
