@@ -132,7 +132,7 @@ define link_kernel
 	$(call say,LINK)
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.1 $(filter %.o,$^)
 	$Q$H/mkfbt $@.1 kernel/probe/noprobe >$@.fbt.S
-	$Q$(CC) $(ARCH_CFLAGS) -c $@.fbt.S -o $@.fbt.o
+	$Q$(CC) $(ARCH_CFLAGS) -x assembler -c $@.fbt.S -o $@.fbt.o
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.fbt.o
 	$Q$H/mksyms $@.2 $@.ksyms $(SYSCALL_PREFIX)
 	$Qprintf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
