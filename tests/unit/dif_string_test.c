@@ -243,6 +243,31 @@ strings_may_end_with_the_memory_that_is_there(void **state)
 	dif_port_direct[1] = (struct dif_port_range){0, 0};
 }
 
+static void
+strings_are_the_same_where_they_are_read_at_once(void **state)
+{
+	static char there[DIF_PORT_QUICK_SIZE + 512];
+	uint32_t out = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
+
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_EXECNAME}, STV(out, 1), RET);
+	load_it(1);
+	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)there, sizeof(there)};
+	dif_port_quick_range = (struct dif_port_range){(uintptr_t)there, 512};
+	for (unsigned length = 0; length < 300; length++) {
+		char *from = there + length % 8;
+		unsigned kept = length < 255 ? length : 255; /* strsize is 256 */
+
+		memset(there, 'y', sizeof(there)); /* what comes after the NUL stays away */
+		memset(from, 'x', length);
+		from[length] = '\0';
+		dif_host.builtin[DIF_B_EXECNAME] = (uintptr_t)from;
+		ok(0, 0);
+		assert_int_equal(strlen(global_str(out)), kept);
+		assert_memory_equal(global_str(out), from, kept);
+	}
+	dif_port_direct[1] = dif_port_quick_range = (struct dif_port_range){0, 0};
+}
+
 int
 main(void)
 {
@@ -252,6 +277,7 @@ main(void)
 	    TEST(texts_of_numbers_and_addresses),
 	    TEST(tokens),
 	    TEST(strings_may_end_with_the_memory_that_is_there),
+	    TEST(strings_are_the_same_where_they_are_read_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
