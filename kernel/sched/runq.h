@@ -101,7 +101,7 @@ void runq_leave(struct runq *rq, struct thread *t);
 /* Must the thread hurry: does it hold a mutex for which others wait, or has it waited for one
  * that it may get next? */
 bool runq_hurries(struct thread *t);
-/* The next slice of the thread that runs, which has a share, begins if it is due. */
+/* The next slice of the thread that runs, which has a share, begins if fair_renew() says so. */
 void runq_renew(struct runq *rq, struct thread *t);
 /* Queues t, which has joined; before PRIO_FAIR as the last of its level, or as the first. */
 void runq_insert(struct runq *rq, struct thread *t, bool front);

@@ -23,12 +23,12 @@ BUDGETS = {
     "arch/x86_64": 3772,
     "arch/x86_64/md": 625,
     "kernel": 680,
-    "kernel/abi": 2978,
+    "kernel/abi": 2979,
     "kernel/block": 1195,
     "kernel/debug": 4350,
     "kernel/dev": 3247,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6384,
+    "kernel/dtrace": 6392,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13365,
@@ -50,7 +50,7 @@ BUDGETS = {
     "kernel/net": 4000,
     "kernel/net/inet": 4222,
     "kernel/probe": 4250,
-    "kernel/proc": 11716,
+    "kernel/proc": 11738,
     "kernel/procfs": 2085,
     "kernel/sched": 3648,
     "kernel/sync": 825,
@@ -66,13 +66,13 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 87768,
+    "tests": 87875,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
-    "userland/bin/dtrace/check": 3415,
+    "userland/bin/dtrace/check": 3416,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
-    "userland/bin/dtrace/run": 3260,
+    "userland/bin/dtrace/run": 3261,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2333  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2334  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
