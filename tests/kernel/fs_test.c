@@ -831,11 +831,15 @@ KTEST(who_may_not_write_to_a_terminal_is_told_when_he_may)
 	poll_watch(false);
 }
 
-static uint64_t line_free; /* a slow line takes the next character, as clock_ns() */
+static uint64_t line_free;            /* a slow line takes the next character, as clock_ns() */
+static unsigned line_cpu, line_taken; /* by this CPU; others go on with the line's own chip */
+static const struct uart_chip *line_chip;
 
 static unsigned
 slow_room(struct uart *u)
 {
+	if (arch_cpu() != line_cpu)
+		return line_chip->room(u);
 	clock_delay_ns(1000);
 	return clock_ns() >= line_free;
 }
@@ -843,32 +847,42 @@ slow_room(struct uart *u)
 static void
 slow_put(struct uart *u, uint8_t c)
 {
+	if (arch_cpu() != line_cpu) {
+		line_chip->put(u, c);
+		return;
+	}
 	line_free = clock_ns() + 15000000;
+	line_taken++;
 }
 
 /* As one interrupt brings them: for most of the echo there is no time left. */
 KTEST(many_keys_on_a_slow_line_keep_interrupts_off_no_longer_than_a_few)
 {
-	static const struct uart_chip slow = {.name = "slow", .room = slow_room, .put = slow_put};
+	static struct uart_chip slow;
 	struct uart *u = uart_get(0);
-	const struct uart_chip *chip;
-	uint64_t before, dropped;
+	uint64_t before;
+	unsigned taken;
 
 	if (u == NULL || u->input == NULL)
 		ktest_skip("the machine has no serial line");
 	irq_push();
-	chip = u->chip;
+	line_cpu = arch_cpu();
+	line_taken = 0;
+	line_chip = u->chip;
+	slow = *line_chip;
+	slow.room = slow_room;
+	slow.put = slow_put;
 	before = u->dropped;
 	u->chip = &slow;
 	for (unsigned i = 0; i < 16; i++)
 		u->input(u->arg, 'x', false);
-	dropped = u->dropped - before;
+	taken = line_taken;
 	u->input(u->arg, 'U' & 0x1f, false); /* nobody is to read them */
-	u->chip = chip;
+	u->chip = line_chip;
 	u->stuck = false;
 	u->dropped = before;
 	irq_pop();
-	KT_GE(dropped, 16 / 2);
+	KT_LE(taken, 16 / 2);
 }
 
 static char order[4];
