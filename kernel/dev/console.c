@@ -36,8 +36,8 @@
 #define CONSOLE_ROWS    24
 #define CONSOLE_COLUMNS 80
 
-#define RETRY_NS 1000000ull  /* a FIFO empties within 1.4 ms at 115200 baud */
-#define ECHO_NS  20000000ull /* the echo of keys in a row waits no longer for the line */
+#define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
+#define ECHO_NS  20000000   /* the echo of keys in a row waits no longer for the line */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
@@ -52,6 +52,7 @@ static struct {
 static bool keys_busy;      /* atomic: a CPU handles keys, with interrupts off */
 static uint64_t echo_until; /* keys_busy: when their echo waits no more, as clock_ns() */
 static uint64_t keys_ended; /* keys_busy: when the last key was handled */
+static int64_t echo_left;   /* keys_busy: the ns that it may wait for then; negative: a debt */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -128,17 +129,23 @@ console_take(char c)
 	return false;
 }
 
-/* As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. */
+/*
+ * As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. What
+ * passes between two keys gives the echo as much time again as it may have waited.
+ */
 static bool
 console_key(char c)
 {
 	uint64_t now = clock_ns();
 	bool ask;
 
-	if (now - keys_ended > RETRY_NS)
-		echo_until = now + ECHO_NS;
+	echo_left += (int64_t)(now - keys_ended);
+	if (echo_left > ECHO_NS)
+		echo_left = ECHO_NS;
+	echo_until = now + (uint64_t)echo_left;
 	ask = console_take(c);
 	keys_ended = clock_ns();
+	echo_left = (int64_t)(echo_until - keys_ended);
 	return ask;
 }
 
