@@ -52,7 +52,6 @@ static struct {
 static bool keys_busy;      /* atomic: a CPU handles keys, with interrupts off */
 static uint64_t echo_until; /* keys_busy: when their echo waits no more, as clock_ns() */
 static uint64_t keys_ended; /* keys_busy: when the last key was handled */
-static int64_t echo_left;   /* keys_busy: the ns that it may wait for then; negative: a debt */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -129,23 +128,18 @@ console_take(char c)
 	return false;
 }
 
-/*
- * As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. What
- * passes between two keys gives the echo as much time again as it may have waited.
- */
+/* As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. The
+ * time between two keys is the echo's again. */
 static bool
 console_key(char c)
 {
 	uint64_t now = clock_ns();
+	int64_t left = (int64_t)(echo_until - keys_ended + (now - keys_ended)); /* or a debt */
 	bool ask;
 
-	echo_left += (int64_t)(now - keys_ended);
-	if (echo_left > ECHO_NS)
-		echo_left = ECHO_NS;
-	echo_until = now + (uint64_t)echo_left;
+	echo_until = now + (uint64_t)(left < ECHO_NS ? left : ECHO_NS);
 	ask = console_take(c);
 	keys_ended = clock_ns();
-	echo_left = (int64_t)(echo_until - keys_ended);
 	return ask;
 }
 
