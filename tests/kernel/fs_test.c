@@ -924,11 +924,14 @@ paste_without_a_stop(void *u)
 KTEST(a_long_paste_on_a_slow_line_is_echoed_to_its_end)
 {
 	struct uart *u = uart_get(0);
+	bool done = false;
 
 	if (u == NULL || u->input == NULL)
 		ktest_skip("the machine has no serial line");
 	line_ns = 100000;
-	if (!ktest_wait(paste_without_a_stop, u))
+	for (unsigned i = 0; i < 20 && !done; i++)
+		done = paste_without_a_stop(u);
+	if (!done)
 		ktest_skip("the host has stopped the machine each time");
 	KT_EQ(pasted, 2 * PASTED);
 }
