@@ -36,8 +36,8 @@
 #define CONSOLE_ROWS    24
 #define CONSOLE_COLUMNS 80
 
-#define RETRY_NS 1000000ull  /* a FIFO empties within 1.4 ms at 115200 baud */
-#define ECHO_NS  20000000ull /* the echo of keys in a row waits no longer for the line */
+#define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
+#define ECHO_NS  20000000   /* the echo of keys in a row waits no longer for the line */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
@@ -128,15 +128,16 @@ console_take(char c)
 	return false;
 }
 
-/* As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. */
+/* As console_take(). One interrupt may bring many keys, or one of them be the erasure of many. The
+ * time between two keys is the echo's again. */
 static bool
 console_key(char c)
 {
 	uint64_t now = clock_ns();
+	int64_t left = (int64_t)(echo_until - keys_ended + (now - keys_ended)); /* or a debt */
 	bool ask;
 
-	if (now - keys_ended > RETRY_NS)
-		echo_until = now + ECHO_NS;
+	echo_until = now + (uint64_t)(left < ECHO_NS ? left : ECHO_NS);
 	ask = console_take(c);
 	keys_ended = clock_ns();
 	return ask;

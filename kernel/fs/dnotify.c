@@ -17,6 +17,10 @@
 static int dir_notify_enable = 1;
 SYSCTL_INT(fs_dir_notify_enable, "fs.dir-notify-enable", SYSCTL_WR, &dir_notify_enable, 0, 1,
 	   "1: fcntl() with F_NOTIFY works");
+/* An event is told to all marks of a directory under locks of all files. */
+static int max_user_marks = 128;
+SYSCTL_INT(fs_dir_notify_marks, "fs.dir-notify-marks", SYSCTL_WR | SYSCTL_TUN, &max_user_marks, 0,
+	   INT32_MAX, "open directories that one user watches by F_NOTIFY");
 
 /* What a mark has for DN_…, in the order of their bits. */
 static const uint32_t dnotify_events[] = {
@@ -62,23 +66,28 @@ dnotify_end(const struct file *f, const struct filetable *ft)
 	fsnotify_unlock();
 }
 
-/* Adds events to the mark, or gives the directory the mark `new`; returns what is left over. A mark
- * that ever was one for more than one event stays so. */
-static struct fsnotify_mark *
+/* Adds events to the mark, or gives the directory the mark `new`, which is freed otherwise. A mark
+ * that ever was one for more than one event stays so. inotify_lock held. */
+static int
 dnotify_update(struct fsnotify_mark *new)
 {
 	struct fsnotify_mark *m = dnotify_find(new->file, new->table);
 	uint32_t once = IN_ONESHOT;
 
-	if (m == NULL) {
+	if (m == NULL &&
+	    new->ui->dnotify_marks < (uint64_t)__atomic_load_n(&max_user_marks, __ATOMIC_RELAXED)) {
 		list_init(&new->in_group);
 		fsnotify_add_mark(new, new->file->vn);
-		return NULL;
+		new->ui->dnotify_marks++;
+		return 0;
 	}
-	once &= m->mask & new->mask;
-	m->mask = ((m->mask | new->mask) & ~(uint32_t)IN_ONESHOT) | once;
-	m->wd = new->wd;
-	return new;
+	if (m != NULL) {
+		once &= m->mask & new->mask;
+		m->mask = ((m->mask | new->mask) & ~(uint32_t)IN_ONESHOT) | once;
+		m->wd = new->wd;
+	}
+	uidinfo_free(new->ui, new);
+	return m != NULL ? 0 : -ENOMEM;
 }
 
 int64_t
@@ -86,6 +95,7 @@ dnotify_fcntl(struct filetable *ft, uint32_t fd, struct file *f, uint32_t what)
 {
 	struct uidinfo *ui = proc_uidinfo();
 	struct fsnotify_mark *new;
+	int error;
 
 	if (!__atomic_load_n(&dir_notify_enable, __ATOMIC_RELAXED))
 		return -EINVAL;
@@ -103,11 +113,10 @@ dnotify_fcntl(struct filetable *ft, uint32_t fd, struct file *f, uint32_t what)
 	*new = (struct fsnotify_mark){
 	    .ui = ui, .file = f, .table = ft, .wd = (int32_t)fd, .mask = dnotify_mask(what)};
 	mutex_lock(&inotify_lock);
-	new = dnotify_update(new);
+	error = dnotify_update(new);
 	mutex_unlock(&inotify_lock);
-	uidinfo_free(ui, new);
 	/* Another thread may have closed the descriptor before the mark was there. */
 	if (filetable_get(ft, fd) != f)
 		dnotify_end(f, ft);
-	return 0;
+	return error;
 }

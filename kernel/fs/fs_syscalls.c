@@ -99,6 +99,7 @@ SYSCALL_IS(openat, do_sys_open(a[0], a[1], (int)a[2], (uint32_t)a[3]))
 int64_t
 sys_openat2(const uint64_t a[6])
 {
+	const uint64_t with_path = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct open_how how = {0};
 	int64_t r = copy_in_versioned(&how, sizeof(how), a[2], a[3], OPEN_HOW_SIZE_VER0);
 
@@ -107,6 +108,7 @@ sys_openat2(const uint64_t a[6])
 	if ((how.flags & ~OPEN_FLAGS_KNOWN) || (how.mode & ~07777ul) ||
 	    (how.resolve & ~(uint64_t)RESOLVE_ALL) ||
 	    (how.mode != 0 && !(how.flags & (O_CREAT | O_UNNAMED))) ||
+	    ((how.flags & O_PATH) && (how.flags & ~with_path)) ||
 	    (how.resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) ==
 		(RESOLVE_BENEATH | RESOLVE_IN_ROOT))
 		return -EINVAL;

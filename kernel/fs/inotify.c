@@ -161,6 +161,8 @@ fsnotify_free_mark(struct fsnotify_mark *m)
 	__atomic_fetch_sub(&watched[m->slot], 1, __ATOMIC_RELAXED);
 	if (m->group != NULL)
 		__atomic_fetch_sub(&m->ui->inotify_watches, 1, __ATOMIC_RELAXED);
+	else
+		m->ui->dnotify_marks--;
 	if (has_vnode) {
 		m->next = dead;
 		dead = m;

@@ -9,7 +9,8 @@
  * Locking: vn->lock guards everything. It is held for a whole read or write, which makes each
  * atomic, also while bytes move to and from user memory. A page fault there may need a page of a
  * file, even of this one: pages_lock (pagecache.h), a spin lock, guards the pages of all files.
- * Pages are taken away with both locks held.
+ * Pages are taken away with both locks held. So ramfs_seek(), which only looks which pages are
+ * there, needs no more than pages_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -258,10 +259,12 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 static int
 ramfs_make_pages(struct vnode *vn, uint64_t first, uint64_t end, uint64_t *made)
 {
+	uint64_t i = first;
 	int error = 0;
 	void *page;
 
-	for (uint64_t i = first, n = 0; i < end && error == 0; i++, n++) {
+	for (; i < end && error == 0; i++) {
+		uint64_t n = i - first;
 		bool had = pagecache_find(vn, i, false) != NULL;
 
 		error = ramfs_looks(n) && proc_signal_pending()
@@ -271,8 +274,8 @@ ramfs_make_pages(struct vnode *vn, uint64_t first, uint64_t end, uint64_t *made)
 			made[n / 64] |= 1ul << n % 64;
 	}
 	/* A page of the file may be mapped already: it stays. */
-	for (uint64_t i = first, n = 0; i < end && error != 0; i++, n++)
-		if (i >= ramfs_end(vn) && (made[n / 64] >> n % 64 & 1))
+	while (error != 0 && i-- > first)
+		if (i >= ramfs_end(vn) && (made[(i - first) / 64] >> (i - first) % 64 & 1))
 			ramfs_free_page(vn, i);
 	return error;
 }
@@ -287,6 +290,9 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size)
 
 	if (error != 0)
 		return error;
+	/* What can never be there is refused before it takes memory and time. */
+	if (last - first > tmpfs_page_limit(vn))
+		return -ENOSPC;
 	made = uidinfo_alloc(vn->ui, words * sizeof(*made));
 	if (made == NULL)
 		return -ENOSPC;

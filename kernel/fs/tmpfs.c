@@ -9,10 +9,11 @@
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
 
 struct tmpfs {
 	uint32_t refs;     /* atomic */
-	uint32_t nameless; /* atomic: vnodes that have lost their last name, and the root */
+	uint32_t nameless; /* atomic: vnodes that have no name, and the root */
 	bool read_only;    /* atomic; vn->read_only points here */
 	uint64_t pages;    /* atomic: of its files */
 	uint64_t limit;    /* [c] so many pages at most; 0: any number */
@@ -128,6 +129,15 @@ tmpfs_release(const struct vnode *vn)
 
 	if (t != NULL)
 		__atomic_fetch_sub(&t->pages, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t
+tmpfs_page_limit(const struct vnode *vn)
+{
+	const struct tmpfs *t = tmpfs_of(vn);
+	uint64_t all = page_count_total();
+
+	return t != NULL && t->limit != 0 && t->limit < all ? t->limit : all;
 }
 
 bool

@@ -134,8 +134,9 @@ size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 /*
  * tmpfs.c, with vfs_lock held, or for a vnode that nobody else has. tmpfs_begin(): a new file
  * system in memory begins with its root; 0 or -ENOMEM. tmpfs_join(): vn gets a name in dir, and
- * belongs to the file system of dir, if that is one in memory. tmpfs_lose_name(): it has lost its
- * last name. tmpfs_leave(): it belongs to the file system no longer.
+ * belongs to the file system of dir, if that is one in memory; or it belongs to that without a
+ * name. tmpfs_lose_name(): it has lost its last name, or gets none. tmpfs_leave(): it belongs to
+ * the file system no longer.
  */
 int tmpfs_begin(struct vnode *root);
 /* As vnode_ops.tmpfile. -EOPNOTSUPP: the directory is in no file system in memory. */
@@ -146,6 +147,8 @@ void tmpfs_leave(struct vnode *vn);
 /* A file of a tmpfs gets a page more, if there may be one more; and loses a page. */
 bool tmpfs_charge(const struct vnode *vn);
 void tmpfs_release(const struct vnode *vn);
+/* So many pages it can have at most. */
+uint64_t tmpfs_page_limit(const struct vnode *vn);
 /* What statfs() tells of a tmpfs that has a limit. */
 void tmpfs_statfs(const struct vnode *vn, struct statfs *s);
 /* Has the file system in memory all the pages that it may have? */

@@ -4,8 +4,8 @@
  * Who has it for t ns moves t * FAIR_WEIGHT / weight ahead in virtual time, so all are at about the
  * same time if each gets a share that is proportional to its weight. Each has a deadline: the
  * virtual time at which it will have had a slice more. The earliest deadline goes first. Before it
- * is past, the next one is a slice later: or who comes meanwhile would be compared with a deadline
- * of the past, and wait.
+ * is past, the next one of a member is a slice later (of a group, when it is past): or who comes
+ * meanwhile would be compared with a deadline of the past, and wait.
  *
  * The time of a queue is the latest of those that were chosen from it in time. Who joins is at the
  * queue's time, or where it was: later, if it has had much lately; or earlier, but by one slice at

@@ -37,6 +37,7 @@ struct uidinfo {
 	uint64_t in_flight;           /* atomic; files that it has sent, and nobody received */
 	uint64_t inotify_instances;   /* atomic; open files of inotify */
 	uint64_t inotify_watches;     /* atomic; what these watch */
+	uint64_t dnotify_marks;       /* directories that it watches by F_NOTIFY: inotify_lock's */
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 

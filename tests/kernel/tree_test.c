@@ -207,6 +207,21 @@ KTEST(vfs_rename_keeps_the_directory_that_it_has_found)
 	vnode_unref(tmp);
 }
 
+/* Pages within the size would stay. */
+KTEST(ramfs_an_allocation_of_more_than_all_memory_makes_no_page)
+{
+	uint64_t size = (page_count_total() + 1) * PAGE_SIZE;
+	struct file *f = NULL;
+
+	KT_EQ(file_open("/tmp/room", O_RDWR | O_CREAT, 0644, &f), 0);
+	KT_EQ(vnode_truncate(f->vn, size), 0);
+	KT_EQ(vnode_allocate(f->vn, 0, size, 0), -ENOSPC);
+	KT_EQ(f->vn->page_count, 0);
+	KT_EQ(vnode_size(f->vn), size);
+	file_unref(f);
+	KT_EQ(vnode_remove(NULL, "/tmp/room", false), 0);
+}
+
 KTEST(ramfs_an_allocation_that_fails_leaves_no_pages)
 {
 	struct file *f = NULL;

@@ -283,12 +283,44 @@ directory_tells(void *arg)
 	       none_came() && fcntl(dir, F_NOTIFY, most) == 0 && in_child(closes, &dir) == 0 &&
 	       write(fd, "x", 1) == 1 && told_of(dir) == 1 && close(dup(dir)) == 0 &&
 	       write(fd, "x", 1) == 1 && none_came();
+	/* Another file takes its place. */
+	place = dup(dir);
+	good = good && fcntl(place, F_NOTIFY, most) == 0 && write(fd, "x", 1) == 1 &&
+	       told_of(place) == 1 && dup2(fd, place) == place && write(fd, "x", 1) == 1 &&
+	       none_came() && close(place) == 0;
 	place = open(DIR_WATCHED, O_PATH);
 	good = good && FAILS(fcntl(fd, F_NOTIFY, DN_ACCESS), ENOTDIR) &&
 	       fcntl(fd, F_NOTIFY, 0) == 0 && FAILS(fcntl(place, F_NOTIFY, DN_ACCESS), EBADF) &&
 	       close(place) == 0 && close(fd) == 0 && close(twin) == 0 &&
 	       fcntl(dir, F_NOTIFY, most) == 0;
 	return unlink(a) == 0 && good ? 0 : 1; /* the watch ends with the process */
+}
+
+/* A user has so many watches at most; who has one may change it. */
+static int
+marks_are_limited(void *arg)
+{
+	static const char sysctl[] = "/proc/sys/fs/dir-notify-marks";
+	int fd = open(sysctl, O_RDONLY), dir = -1, first = -1;
+	char text[32] = "";
+	long max, n = -1;
+	bool good;
+
+	(void)arg;
+	good = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && close(fd) == 0;
+	max = strtol(text, NULL, 10);
+	while (good && n <= max) {
+		dir = open("/", O_RDONLY | O_DIRECTORY);
+		if (n++ < 0)
+			first = dir;
+		if (dir < 0 || fcntl(dir, F_NOTIFY, DN_DELETE | DN_MULTISHOT) != 0)
+			break;
+	}
+	return good && n > 0 && n <= max && dir >= 0 && errno == ENOMEM &&
+		       fcntl(first, F_NOTIFY, DN_RENAME) == 0 && close(first) == 0 &&
+		       fcntl(dir, F_NOTIFY, DN_DELETE) == 0
+		   ? 0
+		   : 1;
 }
 
 static bool
@@ -309,5 +341,7 @@ test_fasync(void)
 	result(geteuid() != 0 || in_child(stranger, NULL) == 0,
 	       "F_SETOWN signals whom its user may");
 	result(directories_tell(), "F_NOTIFY: a signal for what happens in a directory");
+	result(!is_kestrel() || in_child(marks_are_limited, NULL) == 0,
+	       "F_NOTIFY: a user has fs.dir-notify-marks at most");
 	result(others_cannot(), "a directory and a signalfd are not O_ASYNC");
 }

@@ -445,6 +445,10 @@ paths_are_restricted(void)
 	good &= FAILS(syscall(SYS_openat2, dir, "f", &longer, sizeof(longer)), E2BIG);
 	longer.how.mode = 0600;
 	good &= FAILS(syscall(SYS_openat2, dir, "f", &longer, sizeof(longer.how)), EINVAL);
+	fd = open2(dir, "f", O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+	good &= fd >= 0 && close(fd) == 0 && FAILS(open2(dir, "f", O_PATH | O_RDWR, 0), EINVAL) &&
+		FAILS(open2(dir, ".", O_PATH | O_TMPFILE | O_RDWR, 0), EINVAL) &&
+		FAILS(open2(dir, "f", O_PATH | O_CREAT, 0), EINVAL);
 	close(dir);
 	unlink(DIR "/d/link");
 	unlink(DIR "/d/absolute");

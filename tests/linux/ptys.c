@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,42 @@ flushes_are_told(void)
 	close(master);
 	close(slave);
 	return good;
+}
+
+static void
+do_nothing(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends the wait of who reads. What is written before he runs is a packet all the same. */
+static int
+packet_comes_with_signal(void *arg)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	int master, slave, on = 1, status = -1;
+	char c[8] = "";
+	cpu_set_t one;
+	pid_t pid;
+	bool good;
+
+	(void)arg;
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = do_nothing}, NULL);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	good = sched_setaffinity(0, sizeof(one), &one) == 0 && ptys_pair(&master, &slave) &&
+	       ioctl(master, TIOCPKT, &on) == 0;
+	pid = good ? fork() : -1;
+	if (pid == 0) {
+		alarm(60);
+		_exit(read(master, c, sizeof(c)) == 2 && memcmp(c, "\0x", 2) == 0 ? 0 : 1);
+	}
+	good = good && pid > 0 && await_sleep(pid, 0) &&
+	       sched_setscheduler(0, SCHED_FIFO, &first) == 0 && kill(pid, SIGUSR1) == 0 &&
+	       put(slave, "x");
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	return good && status == 0 ? 0 : 1;
 }
 
 static bool
@@ -666,6 +703,9 @@ test_ptys(void)
 	       "what is typed into its master is edited, echoed and read line by line");
 	result(packets_are_told(), "a master in packet mode reads what has happened");
 	result(flushes_are_told(), "packet mode: each flush is told, also to who sleeps");
+	/* Linux brings it later, by another thread. */
+	result(!is_kestrel() || geteuid() != 0 || in_child(packet_comes_with_signal, NULL) == 0,
+	       "a packet that comes with a signal begins with its byte, too");
 	result(raw_works(), "raw mode changes nothing");
 	result(reads_are_timed(), "with VMIN 0, a read waits for a byte as long as VTIME says");
 	result(ends_fill(), "both ends fill up, and go on when the other one has read");

@@ -103,7 +103,8 @@ room_is_all_or_nothing(void *arg)
 	if (fd >= 0 && write(fd, "abc", 3) == 3 && fallocate(fd, keep, 4 * PAGE, 4 * PAGE) == 0 &&
 	    blocks_of(fd) == 40 && FAILS(fallocate(fd, keep, 0, 32 * PAGE), ENOSPC) &&
 	    blocks_of(fd) == 40 && fallocate(fd, keep, 4 * PAGE, 12 * PAGE) == 0 &&
-	    blocks_of(fd) == 104)
+	    blocks_of(fd) == 104 && ftruncate(fd, 64 * PAGE) == 0 &&
+	    FAILS(fallocate(fd, 0, 0, 64 * PAGE), ENOSPC) && blocks_of(fd) == 104)
 		r = 0;
 	close(fd);
 	return umount(folder) != 0 || rmdir(folder) != 0 ? 2 : r;

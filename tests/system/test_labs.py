@@ -210,8 +210,8 @@ def turns(folder):
             if any(other.startswith(("load ", "yes ")) for other in waiting):
                 chosen[who] = time  # a turn: somebody else wants the CPU
     turn = {who.split(" ")[0]: us for who, us in moved.items() if who.startswith(("load ", "yes "))}
-    check(min(turn["load"], turn["yes"]) > 15000, f"turns of the programs that compute: {moved}")
-    return ["deadline", str(round(max(turn.values()) / 1000)), str(round(max(ahead) / 1000)), "dtrace"]
+    check(all(15000 < us < 40000 for us in (turn["load"], turn["yes"])), f"turns of the programs that compute: {moved}")
+    return ["deadline", str(round(max(ahead) / 1000)), "dtrace"]
 
 
 @lab(12)

@@ -202,15 +202,19 @@ owner_of_number(int32_t number)
 				   .pid = (uint32_t)(number < 0 ? -number : number)};
 }
 
-/* What waits is the old owner's. */
+/* What waits is the old owner's. claims: only if there is none. */
 static int
-set_owner(struct fasync *a, struct task_owner o)
+set_owner(struct fasync *a, struct task_owner o, bool claims)
 {
 	struct fasync old;
 
 	if (o.pid != 0 && !task_owner_set(&o))
 		return -ESRCH;
 	spin_lock(&fasync_lock);
+	if (claims && a->owner.pid != 0) {
+		spin_unlock(&fasync_lock);
+		return 0;
+	}
 	old = *a;
 	list_remove(&a->due);
 	a->news = 0;
@@ -229,7 +233,7 @@ set_owner_ex(struct fasync *a, uint64_t from)
 		return -EFAULT;
 	if (ex.type < F_OWNER_TID || ex.type > F_OWNER_PGRP)
 		return -EINVAL;
-	return set_owner(a, (struct task_owner){.kind = ex.type, .pid = (uint32_t)ex.pid});
+	return set_owner(a, (struct task_owner){.kind = ex.type, .pid = (uint32_t)ex.pid}, false);
 }
 
 int64_t
@@ -249,7 +253,7 @@ fasync_fcntl(struct file *f, int command, uint64_t arg)
 	spin_unlock(&fasync_lock);
 	switch (command) {
 	case F_SETOWN:
-		return number == INT32_MIN ? -EINVAL : set_owner(a, owner_of_number(number));
+		return number == INT32_MIN ? -EINVAL : set_owner(a, owner_of_number(number), false);
 	case F_GETOWN:
 		number = (int32_t)now.owner.pid;
 		return now.owner.kind == F_OWNER_PGRP ? -number : number;
@@ -274,14 +278,8 @@ int
 fasync_claim(struct file *f)
 {
 	struct fasync *a = fasync_of(f);
-	bool owned;
 
-	if (a == NULL)
-		return -ENOMEM;
-	spin_lock(&fasync_lock);
-	owned = a->owner.pid != 0;
-	spin_unlock(&fasync_lock);
-	return owned ? 0 : set_owner(a, owner_of_number((int32_t)proc_pid()));
+	return a != NULL ? set_owner(a, owner_of_number((int32_t)proc_pid()), true) : -ENOMEM;
 }
 
 void
