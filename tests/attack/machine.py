@@ -6,7 +6,7 @@ import time
 import pexpect
 import tracecheck as tc
 from console import Patient, close
-from harness import BOOT, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
+from harness import BOOT, FIRMWARE, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
 ANSWER_S = 300  # on a busy machine, removing 84,000 nested directories takes half a minute
@@ -27,16 +27,21 @@ def changes(before, now):
 class Machine:
     """A guest with its console as a terminal."""
 
-    def __init__(self, arch, tmp, cpus):
-        self.arch, self.trace = arch, pathlib.Path(tmp) / "attack.ktr"
+    def __init__(self, arch, tmp, rng):
+        self.arch, self.trace, self.qmp = arch, pathlib.Path(tmp) / "attack.ktr", pathlib.Path(tmp) / "qmp"
+        cpus, firmware = rng.choice((1, 2, 4, 8)), rng.choice(FIRMWARE)
+        print(f"# {cpus} CPUs, started by the firmware {firmware}", flush=True)
         self.log = open(ROOT / "build" / arch / "attack.console", "w", encoding="utf-8")
-        words = ["--arch", arch, "--firmware", "none", "--smp", str(cpus), "--mem", "192M", "--trace", str(self.trace),
+        words = ["--arch", arch, "--firmware", firmware, "--smp", str(cpus), "--mem", "192M",
+                 "--trace", str(self.trace), "--qmp", str(self.qmp),
                  "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test", *dynamic_program("/bin/dynamic", "/bin/linker", arch)]
         self.console = Patient(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
                                logfile=self.log)
         self.console.delaybeforesend = None
         self.rounds, self.most, self.now, self.last, self.steps = 0, {}, {}, {}, []
         self.expect(PROMPT)
+        by = "by GRUB" if firmware != "none" else "by PVH" if arch == "x86_64" else "by device tree"
+        check_match(by, self.shell("dmesg | head -n 1"), "the loader")
         self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null")
         self.shell("find /sys > /dev/null")  # names of tracefs are made when somebody looks for them, and stay
 
