@@ -137,6 +137,8 @@ console_key(char c)
 	int64_t left = (int64_t)(echo_until - keys_ended + (now - keys_ended)); /* or a debt */
 	bool ask;
 
+	if (left < -ECHO_NS) /* the machine may have stood at db> meanwhile */
+		left = -ECHO_NS;
 	echo_until = now + (uint64_t)(left < ECHO_NS ? left : ECHO_NS);
 	ask = console_take(c);
 	keys_ended = clock_ns();

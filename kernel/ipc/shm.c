@@ -164,7 +164,7 @@ shm_make(uint64_t size)
 	s->ipc.ui = ui;
 	s->size = size;
 	s->cpid = proc_pid();
-	s->vn = vnode_alloc(S_IFREG, &ramfs_file_ops, s);
+	s->vn = vnode_alloc(S_IFREG | 0777, &ramfs_file_ops, s);
 	if (s->vn == NULL) {
 		uidinfo_free(ui, s);
 		return NULL;

@@ -105,7 +105,7 @@ map_shared_memory(const uint64_t a[6], struct area_source *from)
 	int64_t r;
 
 	if (size <= FILE_SIZE_MAX)
-		vn = vnode_alloc(S_IFREG, &ramfs_file_ops, NULL);
+		vn = vnode_alloc(S_IFREG | 0777, &ramfs_file_ops, NULL);
 	if (vn == NULL)
 		return -ENOMEM;
 	vn->size = size;

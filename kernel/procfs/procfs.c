@@ -254,31 +254,20 @@ static struct vnode *procfs_make(const struct mount_options *options, int *err);
 
 static const struct vfs_type proc_type = {.name = "proc", .magic = PROC_MAGIC, .make = procfs_make};
 
-static struct procfs_node *
-top_node(void)
-{
-	static const struct procfs_file top = {.files = procfs_system_files,
-					       .count = PROCFS_SYSTEM_FILES,
-					       .find = procfs_pid_find,
-					       .list = procfs_pid_list};
-	struct procfs_node *n = kzalloc(sizeof(*n));
-
-	if (n != NULL)
-		n->file = &top;
-	return n;
-}
+static const struct procfs_file top_file = {.files = procfs_system_files,
+					    .count = PROCFS_SYSTEM_FILES,
+					    .find = procfs_pid_find,
+					    .list = procfs_pid_list};
+static struct procfs_node top = {.file = &top_file}; /* constant; of each procfs */
 
 /* For mount(): one more procfs, wherever somebody wants it. */
 static struct vnode *
 procfs_make(const struct mount_options *options, int *err)
 {
-	struct procfs_node *n = top_node();
-	struct vnode *vn = n != NULL ? vnode_alloc(S_IFDIR | 0555, &dir_ops, n) : NULL;
+	struct vnode *vn = vnode_alloc(S_IFDIR | 0555, &dir_ops, &top);
 
 	*err = -ENOMEM;
-	if (vn == NULL)
-		kfree(n);
-	else
+	if (vn != NULL)
 		vn->fixed = true;
 	return vn;
 }
@@ -286,14 +275,13 @@ procfs_make(const struct mount_options *options, int *err)
 static void
 procfs_init(void)
 {
-	struct procfs_node *n = top_node();
 	struct vnode *root, *dir = NULL;
 	int error;
 
 	vnode_remove(NULL, "/proc", true); /* an archive may have brought a /proc to mount on */
 	root = vnode_lookup(NULL, "/", &error);
-	if (root != NULL && n != NULL)
-		dir = vnode_add(root, "proc", S_IFDIR | 0555, &dir_ops, n, &error);
+	if (root != NULL)
+		dir = vnode_add(root, "proc", S_IFDIR | 0555, &dir_ops, &top, &error);
 	if (dir == NULL)
 		panic("cannot make /proc: error %d", -error);
 	dir->fixed = true;

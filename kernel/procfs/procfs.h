@@ -72,7 +72,7 @@ int procfs_may_look(uint32_t pid, struct vmspace **vm);
 /* As procfs_may_look(), for a caller that holds proc_lock, and holds it until it has read what it
  * asks about. p is the process, or NULL if it has ended. */
 bool procfs_looks_into(const struct proc *p, uint32_t pid);
-/* Frees vn->data: for the `ops` of a file. */
+/* Frees what vn->data names, which itself is the vnode's: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
 /* A text of kmalloc(), printed. NULL: no memory. */
 char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

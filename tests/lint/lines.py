@@ -26,7 +26,7 @@ BUDGETS = {
     "kernel/abi": 2979,
     "kernel/block": 1195,
     "kernel/debug": 4350,
-    "kernel/dev": 3248,
+    "kernel/dev": 3250,
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6392,
     "kernel/dtrace/dif": 1440,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 88054,
+    "tests": 88061,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
     "userland/bin/dtrace/check": 3416,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2334  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2335  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -320,6 +320,13 @@ def pour(c, data):
     os.set_blocking(c.child_fd, True)
 
 
+@portable_test("a procfs that comes and goes, or is refused, takes no memory for good")
+def procfs_mounts():
+    step = "for i in $(seq 100); do mount -t proc x /tmp/m; mount -t proc x /dev; umount /tmp/m; done 2> /dev/null; sysctl -n vm.heap.used\n"
+    heap = [int(n) for n in re.findall(r"^(\d+)\r?$", boot("mkdir /tmp/m\n" + 2 * step).expect().out, re.M)]
+    check(len(heap) == 2 and heap[1] - heap[0] < 100 * 32, f"bytes of the heap: {heap}")
+
+
 @portable_test("a burst on the console longer than one interrupt can serve does not block it")
 def burst():
     with terminal("--firmware", "none") as c:

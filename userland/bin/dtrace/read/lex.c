@@ -40,9 +40,11 @@ skip_comment(void)
 	struct place at = lex.here;
 
 	for (lex.pos += 2; strncmp(lex.pos, "*/", 2) != 0; lex.pos++) {
+		if (*lex.pos == '\0' && pragmas_only)
+			return;
 		if (*lex.pos == '\0')
 			dt_error(at, "D_SYNTAX", "found no end of this comment, expected */");
-		if (strncmp(lex.pos, "/*", 2) == 0)
+		if (strncmp(lex.pos, "/*", 2) == 0 && !pragmas_only)
 			dt_error(lex.here, "D_SYNTAX",
 				 "found /* in a comment; comments do not nest");
 		lex.here.line += *lex.pos == '\n';

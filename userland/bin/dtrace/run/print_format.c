@@ -116,7 +116,7 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 	switch (c->letter) {
 	case 'I':
 		if (f->show != SHOW_STRING) {
-			put_number(c, 'x', value);
+			put_integer(c, value, false, f->size);
 			break;
 		} /* fallthrough */
 	case 's':
