@@ -31,11 +31,12 @@ def stops_at(c, address):
 def interrupt_command():
     low = instruction("lapic_send", r"mov +%e\w\w,0x300\(%r\w\w\)")  # SDM vol. 3A, 10.6.1: the write of the low half sends
     with guest(smp=4) as c:
-        stopped_by_request(c)
+        # Each change of the mask calls all other CPUs, one after the other, and waits for each. The line is typed
+        # before: a key that wakes the shell on another CPU would stop the machine in the midst of it.
+        c.sendline("sysctl debug.kdb.enter=1; sysctl debug.ktr.mask=SCHED")
+        c.expect(DB)
         check_match(r"^breakpoint 1 at lapic_send\+", db(c, f"break {low:#x}"), "break")
         c.sendline("continue")
-        # Each change of the mask calls all other CPUs, one after the other, and waits for each.
-        c.sendline("sysctl debug.ktr.mask=SCHED")
         for _ in range(6):
             stops_at(c, low)
             c.sendline("continue")
