@@ -165,13 +165,16 @@ keys_release(void)
 static bool
 console_give_kept(void)
 {
-	unsigned n = __atomic_load_n(&unread.n, __ATOMIC_ACQUIRE);
+	unsigned n = __atomic_load_n(&unread.n, __ATOMIC_ACQUIRE), i = 0;
 	bool ask = false;
 
-	for (unsigned i = 0; i < n; i++)
-		ask |= console_key((char)unread.keys[i]);
-	if (n != 0)
-		__atomic_store_n(&unread.n, 0, __ATOMIC_RELEASE);
+	if (n == 0)
+		return false;
+	do /* the debugger may stop the machine meanwhile, and add some */
+		for (; i < n; i++)
+			ask |= console_key((char)unread.keys[i]);
+	while (!__atomic_compare_exchange_n(&unread.n, &n, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE));
 	return ask;
 }
 
@@ -194,10 +197,12 @@ HOOK(clock_tick, console_read_again);
 void
 console_unread(const uint8_t *keys, unsigned n)
 {
-	if (unread.n != 0) /* a CPU that was stopped is in the midst of giving the last keys */
-		return;
-	memcpy(unread.keys, keys, n);
-	__atomic_store_n(&unread.n, n, __ATOMIC_RELEASE);
+	unsigned had = unread.n; /* a CPU that was stopped may be in the midst of giving these */
+
+	if (n > CONSOLE_UNREAD - had)
+		n = CONSOLE_UNREAD - had;
+	memcpy(unread.keys + had, keys, n);
+	__atomic_store_n(&unread.n, had + n, __ATOMIC_RELEASE);
 }
 
 static void

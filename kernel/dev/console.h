@@ -32,7 +32,7 @@ void console_size(unsigned *rows, unsigned *columns);
 
 #define CONSOLE_UNREAD 64
 /*
- * The debugger has read these keys, CONSOLE_UNREAD at most, and not used them: /dev/console gets
- * them, at the next clock tick or before the next key. While all else is stopped.
+ * The debugger has read these keys, and not used them: /dev/console gets them, at the next clock
+ * tick or before the next key. It keeps CONSOLE_UNREAD at most. While all else is stopped.
  */
 void console_unread(const uint8_t *keys, unsigned n);

@@ -26,7 +26,7 @@ BUDGETS = {
     "kernel/abi": 2979,
     "kernel/block": 1195,
     "kernel/debug": 4350,
-    "kernel/dev": 3250,
+    "kernel/dev": 3255,
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6392,
     "kernel/dtrace/dif": 1440,
