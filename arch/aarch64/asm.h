@@ -58,13 +58,3 @@
 #define BOOT_BLOCK  (1 | 1 << 10 | 3 << 8)
 #define BOOT_DEVICE (1 | 1 << 10 | 1 << 2)
 #define BOOT_TABLE  3
-
-/* struct ktr_patch and struct ktr_site (ktr/site.h) */
-#define PATCH_AT       0
-#define PATCH_SITE     8
-#define SITE_HOOK      35
-#define SITE_PC        44
-#define SITE_FIRE      48
-#define SITE_PREDICATE 56
-
-#define THREAD_PREDCACHE 0 /* struct thread (kernel/sched/thread.h) */

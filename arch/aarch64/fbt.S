@@ -8,6 +8,7 @@
  * no meaning. Stub n belongs to record n of ktr_patch_fbt.
  */
 #include "arch/aarch64/asm.h"
+#include "arch/fbt_asm.h"
 
 	.cfi_sections .debug_frame
 	.text

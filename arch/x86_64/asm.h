@@ -29,16 +29,6 @@
 #define SEL_UCODE   0x2b
 #define VEC_SYSCALL 0x100
 
-/* struct ktr_patch and struct ktr_site (ktr/site.h) */
-#define PATCH_AT       0
-#define PATCH_SITE     8
-#define SITE_HOOK      35
-#define SITE_PC        44
-#define SITE_FIRE      48
-#define SITE_PREDICATE 56
-
-#define THREAD_PREDCACHE 0 /* struct thread (kernel/sched/thread.h) */
-
 #ifdef __ASSEMBLER__
 /* clang-format off */
 /* A push and a pop, with the call frame information that goes with them. */

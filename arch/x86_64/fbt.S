@@ -11,6 +11,7 @@
  * bytes from its beginning, the distance of its record from the first one.
  */
 #include "arch/x86_64/asm.h"
+#include "arch/fbt_asm.h"
 
 	.cfi_sections .debug_frame
 	.text

@@ -157,7 +157,7 @@ struct thread {
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
-_Static_assert(offsetof(struct thread, predcache) == 0, "asm.h");
+_Static_assert(offsetof(struct thread, predcache) == 0, "fbt_asm.h");
 
 /* What a thread, or several, have used. */
 struct usage {

@@ -49,7 +49,7 @@ BUDGETS = {
     "kernel/mm": 2298,
     "kernel/net": 4000,
     "kernel/net/inet": 4222,
-    "kernel/probe": 4250,
+    "kernel/probe": 4262,
     "kernel/proc": 11738,
     "kernel/procfs": 2085,
     "kernel/sched": 3648,

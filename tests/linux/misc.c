@@ -69,7 +69,7 @@ readahead_is_checked(void)
 	return unlink(DIR ".ahead") == 0 && good;
 }
 
-/* Of a file of 8 pages, reads all but the first; and what is behind its end, which is nothing. */
+/* Of a file of 8 pages, reads all but the first; and what is after its end, which is nothing. */
 int
 misc_read_ahead(const char *path)
 {

@@ -735,7 +735,7 @@ await_type(void *arg)
 	return msgrcv(w->id, &n, sizeof(n.text), w->type, 0) == 2 ? (int)n.type : 99;
 }
 
-/* Those who wait for messages behind others get theirs, whatever else comes meanwhile. */
+/* Those who wait for messages that come after others get theirs, whatever else comes meanwhile. */
 static bool
 many_await_their_types(void)
 {

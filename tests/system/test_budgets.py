@@ -26,11 +26,15 @@ for row_name, budgets in BUDGETS.items():
     if ARCH in budgets and row_name in instructions.HOW:
         test(f"{row_name} is no more than {budgets[ARCH]}")(lambda row_name=row_name: within(row_name))
 
+def counted(script, **more):
+    """A run of a guest that has user_test, and counts instructions."""
+    return instructions.boot(script, arch=ARCH, timeout=instructions.DEADLINE_S, **more,
+                             options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"]).expect()
+
+
 @portable_test("each of 25,000 maps takes hardly more instructions than each of 2,500")
 def maps():
-    run = instructions.boot("user_test bench maps\n", arch=ARCH,
-                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
-                            timeout=instructions.DEADLINE_S).expect()
+    run = counted("user_test bench maps\n")
     found = instructions.guest_lines(run, [])
     steps = sorted(name.removesuffix("_2500") for name in found if name.endswith("_2500"))
     check(len(steps) == 7, f"steps: {steps}")
@@ -42,18 +46,14 @@ def maps():
 
 @portable_test("a process's session is found beside 400 terminals of others in as many instructions as beside none")
 def terminals():
-    run = instructions.boot("user_test bench terminals\n", arch=ARCH,
-                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
-                            timeout=instructions.DEADLINE_S).expect()
+    run = counted("user_test bench terminals\n")
     found = instructions.guest_lines(run, [])
     check(found["stat_terminals"] < found["stat_alone"] + 1000, f"instructions to read /proc/self/stat: {found}")
 
 
 def crowds(expected, most_us):
     """One user's processes: how long user 0's fork, exec and wait of /bin/true take beside them, in time of the guest."""
-    run = instructions.boot("".join(f"user_test crowd {kind}\n" for kind in expected), arch=ARCH, mem="128M",
-                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
-                            timeout=instructions.DEADLINE_S).expect()
+    run = counted("".join(f"user_test crowd {kind}\n" for kind in expected), mem="128M")
     found = {kind: int(us) for kind, us in re.findall(r"^crowd (\S+) worst (\d+) us mean \d+ us\r?$", run.out, re.M)}
     check(list(found) == [kind.split(" ")[-1] for kind in expected], f"crowds: {found}")
     for kind, us in found.items():
@@ -77,9 +77,7 @@ def crowd_rt():
 
 @portable_test("who wakes up beside a process that computes, of the same user or of another one, has the CPU within 1 ms")
 def late():
-    run = instructions.boot("user_test crowd late spin:1\nuser_test crowd own spin:1\n", arch=ARCH, mem="128M", smp=1,
-                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
-                            timeout=instructions.DEADLINE_S).expect()
+    run = counted("user_test crowd late spin:1\nuser_test crowd own spin:1\n", mem="128M", smp=1)
     found = [int(us) for us in re.findall(r"^late spin:1 worst (\d+) us mean \d+ us\r?$", run.out, re.M)]
     check(len(found) == 2 and max(found) <= 1000, f"beside another user's, and beside its own: {found} us, expected at most 1000")
 

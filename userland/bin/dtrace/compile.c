@@ -38,7 +38,6 @@ compile_init(const struct btf *btf)
 	option_init();
 	dt_region = NULL;
 	dt_context = "failed to compile";
-	looked_at = NULL;
 }
 
 bool
@@ -72,12 +71,6 @@ compile_library(const char *text, const char *file)
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = l;
-}
-
-bool
-compile_is_looking(void)
-{
-	return looked_at != NULL;
 }
 
 void
@@ -130,7 +123,6 @@ library_compile(struct library *l)
 	l->state = BEGUN;
 	looked_at = l;
 	lex_pragmas(l->text, (struct place){l->file, 1});
-	looked_at = NULL;
 	for (const struct dependency *d = l->needs; d != NULL; d = d->next) {
 		if (strcmp(d->class, "library") == 0) {
 			struct library *of = find_library(l, d->name, d->at);

@@ -31,11 +31,7 @@ const char *compile_name(const struct source *s);
 /* A library, and what all of them declare: each after those that it depends on. */
 void compile_library(const char *text, const char *file);
 void compile_libraries(void);
-/*
- * Is a library only looked at for what it depends on? No other #pragma counts then; compile_needs()
- * takes note of these.
- */
-bool compile_is_looking(void);
+/* The library of which only the #pragmas are read depends on that. */
 void compile_needs(const char *class, const char *name, struct place at);
 /* Is there a provider, or a module, of that name? */
 bool compile_has(const char *class, const char *name, struct place at);

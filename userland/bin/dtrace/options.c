@@ -371,7 +371,7 @@ pragma_depends(char *line, struct place at)
 	if (*line == '\0')
 		dt_error(at, "D_PRAGMA_MALFORM",
 			 "expected #pragma D depends_on provider NAME, or module NAME");
-	if (compile_is_looking())
+	if (lex_pragmas_only)
 		compile_needs(class, line, at);
 	if (dt_program.in_library)
 		return;
@@ -393,7 +393,7 @@ lex_pragma(char *line, struct place at)
 		line[strcspn(line, "\r")] = '\0';
 	if (strcmp(word, "depends_on") == 0)
 		return pragma_depends(line, at);
-	if (compile_is_looking())
+	if (lex_pragmas_only)
 		return;
 	if (strcmp(word, "error") == 0)
 		dt_error(at, "D_PRAGERR", "#error: %s", line);

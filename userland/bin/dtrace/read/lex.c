@@ -16,7 +16,7 @@ struct dt_macros dt_macros;
 
 struct lex_state lex;
 static bool fresh; /* nothing but blanks since the line began */
-static bool pragmas_only;
+bool lex_pragmas_only;
 static struct token ahead[2];
 static unsigned ahead_count;
 
@@ -26,7 +26,7 @@ lex_open(const char *text, struct place at)
 	lex.pos = text;
 	lex.here = at;
 	fresh = true;
-	pragmas_only = false;
+	lex_pragmas_only = false;
 	ahead_count = 0;
 	if (text[0] == '#' && text[1] == '!')
 		lex.pos += strcspn(lex.pos, "\n");
@@ -40,11 +40,11 @@ skip_comment(void)
 	struct place at = lex.here;
 
 	for (lex.pos += 2; strncmp(lex.pos, "*/", 2) != 0; lex.pos++) {
-		if (*lex.pos == '\0' && pragmas_only)
+		if (*lex.pos == '\0' && lex_pragmas_only)
 			return;
 		if (*lex.pos == '\0')
 			dt_error(at, "D_SYNTAX", "found no end of this comment, expected */");
-		if (strncmp(lex.pos, "/*", 2) == 0 && !pragmas_only)
+		if (strncmp(lex.pos, "/*", 2) == 0 && !lex_pragmas_only)
 			dt_error(lex.here, "D_SYNTAX",
 				 "found /* in a comment; comments do not nest");
 		lex.here.line += *lex.pos == '\n';
@@ -78,7 +78,7 @@ control_line(char *line)
 		word = strsep(&line, " \t");
 		if (strcmp(word, "D") == 0)
 			lex_pragma(line != NULL ? line + strspn(line, " \t") : "", lex.here);
-	} else if (pragmas_only) {
+	} else if (lex_pragmas_only) {
 		return;
 	} else if (strcmp(word, "error") == 0) {
 		dt_error(lex.here, "D_PRAGERR", "#error: %s", line);
@@ -123,7 +123,7 @@ void
 lex_pragmas(const char *text, struct place at)
 {
 	lex_open(text, at);
-	pragmas_only = true;
+	lex_pragmas_only = true;
 	for (skip_blanks(); *lex.pos != '\0'; skip_blanks()) {
 		char quote = *lex.pos++;
 
@@ -135,6 +135,7 @@ lex_pragmas(const char *text, struct place at)
 			    lex.pos[0] == '\\' && lex.pos[1] != '\0' && lex.pos[1] != '\n' ? 2 : 1;
 		lex.pos += *lex.pos == quote;
 	}
+	lex_pragmas_only = false;
 }
 
 /* ---- tokens ---- */

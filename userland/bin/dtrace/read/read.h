@@ -80,6 +80,7 @@ extern struct lex_state lex;
 
 /* Gives only the #pragmas of a text to lex_pragma(): whatever else is wrong in it is no error. */
 void lex_pragmas(const char *text, struct place at);
+extern bool lex_pragmas_only; /* that is under way */
 /* The text after `#pragma D`. */
 void lex_pragma(char *text, struct place at);
 /* Characters of the name that begins at p. */
