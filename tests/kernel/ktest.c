@@ -193,6 +193,19 @@ threads_gone(void *arg)
 	return n <= *(unsigned *)arg;
 }
 
+/* A test hangs: what does each thread wait for? */
+static int
+tell_thread(struct thread *t, void *arg)
+{
+	const char *why = t->lockname != NULL ? t->lockname : t->wmesg;
+
+	ktest_note("thread %u, %s, CPU %u: %s", t->tid, t->name, t->cpu,
+		   __atomic_load_n(&t->chan, __ATOMIC_RELAXED) != NULL && why != NULL
+		       ? why
+		       : "does not sleep");
+	return 0;
+}
+
 /* True: passed or skipped. */
 static bool
 ktest_one(const struct ktest *t, unsigned number, unsigned threads)
@@ -205,9 +218,10 @@ ktest_one(const struct ktest *t, unsigned number, unsigned threads)
 	if (thread_create("ktest", PRIO_KERN, test_main, (void *)t) == NULL)
 		panic("test %s: no memory for its thread", t->name);
 	if (!wait_for(test_done, NULL, KTEST_DEADLINE_S)) {
+		thread_each(tell_thread, NULL);
 		pr_warn("# not done after %d seconds: its thread %s, %u helpers left\n"
 			"not ok %u - %s\nBail out! %s hangs\n",
-			KTEST_DEADLINE_S, running ? "runs" : "ended", helpers, number, t->name,
+			KTEST_DEADLINE_S, running ? "is left" : "ended", helpers, number, t->name,
 			t->name);
 		shutdown_poweroff(1);
 	}
