@@ -9,6 +9,9 @@
 #include "kernel/proc/vdso.h"
 #include "kernel/sched/mutex.h"
 
+#define PAUSE_NS   1000000u
+#define PAUSES_MAX 10 /* a pause is 2^10 times as long at most */
+
 static struct mutex set_mutex = MUTEX_INIT("itimer"), reals_mutex = MUTEX_INIT("real itimer");
 static struct list reals = LIST_INIT(reals);
 
@@ -33,6 +36,7 @@ itimer_init(struct itimer *t, void (*fn)(struct itimer *t))
 	spin_init(&t->lock, "itimer");
 	t->deadline_ns = t->interval_ns = 0;
 	t->due = false;
+	t->ignored = 0;
 	t->fn = fn;
 }
 
@@ -54,7 +58,12 @@ itimer_rest(uint64_t deadline_ns, uint64_t interval_ns, bool due, uint64_t now)
 static struct itimer_left
 left_of(const struct itimer *t, uint64_t now)
 {
-	return itimer_rest(t->deadline_ns, t->interval_ns, t->due, now);
+	struct itimer_left l = itimer_rest(t->deadline_ns, t->interval_ns, t->due, now);
+
+	/* A pause is not seen. */
+	if (t->ignored > 0 && l.left_ns > t->interval_ns && t->interval_ns != 0)
+		l.left_ns = (l.left_ns - 1) % t->interval_ns + 1;
+	return l;
 }
 
 struct itimer_left
@@ -78,6 +87,7 @@ itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns)
 	old = left_of(t, clock_ns());
 	t->deadline_ns = t->interval_ns = 0;
 	t->due = false;
+	t->ignored = 0;
 	spin_unlock(&t->lock);
 	callout_stop(&t->callout);
 	if (deadline_ns != 0) {
@@ -92,7 +102,7 @@ itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns)
 }
 
 uint64_t
-itimer_take(struct itimer *t, uint64_t pause_ns)
+itimer_take(struct itimer *t, bool heard)
 {
 	uint64_t n = 0, now;
 
@@ -103,14 +113,34 @@ itimer_take(struct itimer *t, uint64_t pause_ns)
 		if (t->interval_ns == 0) {
 			t->deadline_ns = 0;
 		} else {
-			now = clock_ns() + pause_ns;
+			now = clock_ns() + (heard ? 0 : (uint64_t)PAUSE_NS << t->ignored);
 			n += now > t->deadline_ns ? (now - t->deadline_ns) / t->interval_ns : 0;
 			t->deadline_ns += n * t->interval_ns;
 			callout_set(&t->callout, t->deadline_ns);
 		}
+		if (heard)
+			t->ignored = 0;
+		else if (t->ignored < PAUSES_MAX)
+			t->ignored++;
 	}
 	spin_unlock(&t->lock);
 	return n;
+}
+
+void
+itimer_resume(struct itimer *t)
+{
+	uint64_t now;
+
+	spin_lock(&t->lock);
+	now = clock_ns();
+	/* It may be about to be stopped. */
+	if (t->ignored > 0 && t->interval_ns != 0 && t->deadline_ns > now) {
+		t->deadline_ns -= (t->deadline_ns - now) / t->interval_ns * t->interval_ns;
+		callout_set(&t->callout, t->deadline_ns);
+	}
+	t->ignored = 0;
+	spin_unlock(&t->lock);
 }
 
 bool

@@ -3,6 +3,7 @@
  *
  * When it expires, it stands still until somebody takes what has expired: so a short interval costs
  * no more than whoever takes it. Then all intervals that have passed are counted, and it runs on.
+ * Who ignores what the timer says takes nothing: such a timer pauses, each time twice as long.
  *
  * Locking: a spin lock in each, which is innermost but for those of callouts.
  */
@@ -21,6 +22,7 @@ struct itimer {
 	uint64_t deadline_ns; /* when it expires, or has expired last, by clock_ns(); 0: never */
 	uint64_t interval_ns; /* 0: once */
 	bool due;             /* the timer has expired, and nobody has taken that */
+	uint8_t ignored;      /* how often in a row it has expired for nobody */
 	void (*fn)(struct itimer *t);
 };
 
@@ -64,9 +66,11 @@ struct itimer_left real_itimer_set(struct real_itimer *t, struct itimer_when whe
 /* Sets the clock of the day, and moves the timers that expire at a time of it. Thread context. */
 void itimers_set_clock(uint64_t real_ns);
 /*
- * Takes how many times the timer has expired. It expires next in pause_ns at the earliest. Any
- * context but NMI.
+ * Takes how many times the timer has expired. heard: somebody is told of it; if not, the timer
+ * pauses: 1 ms, and up to a second if nobody is told again and again. Any context but NMI.
  */
-uint64_t itimer_take(struct itimer *t, uint64_t pause_ns);
+uint64_t itimer_take(struct itimer *t, bool heard);
+/* There is somebody to be told again: a pause ends with the interval. Any context but NMI. */
+void itimer_resume(struct itimer *t);
 /* Has it expired? */
 bool itimer_is_due(const struct itimer *t);

@@ -20,9 +20,6 @@
 
 #define BIT(sig) (1ul << ((sig)-1))
 
-/* A timer whose signal has no effect does not run faster than this. */
-#define PAUSE_NS 1000000u
-
 #define TIMERS_MAX 128 /* of a process */
 
 struct posix_timer {
@@ -54,9 +51,9 @@ posix_timer_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 
 /* Takes how many times a timer has expired. now: cpu_alarm_take(). proc_lock held. */
 static uint64_t
-posix_timer_take(struct posix_timer *t, uint64_t now, uint64_t pause_ns)
+posix_timer_take(struct posix_timer *t, uint64_t now, bool heard)
 {
-	return t->by_cpu ? cpu_alarm_take(&t->cpu, now) : itimer_take(&t->real.timer, pause_ns);
+	return t->by_cpu ? cpu_alarm_take(&t->cpu, now) : itimer_take(&t->real.timer, heard);
 }
 
 /* proc_lock held */
@@ -72,7 +69,7 @@ posix_timer_tell(struct posix_timer *t, uint64_t now)
 	if (t->tid != 0)
 		to = lwp_of(t->proc, t->tid);
 	if ((to != NULL || t->tid == 0) && !posix_timer_send(t->proc, to, &info, t->queued))
-		posix_timer_take(t, now, PAUSE_NS);
+		posix_timer_take(t, now, false);
 }
 
 static void
@@ -95,27 +92,35 @@ proc_alarm(struct itimer *t)
 	spin_lock(&proc_lock);
 	if (!posix_timer_send(container_of(t, struct proc, alarm), NULL,
 			      &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL))
-		itimer_take(t, PAUSE_NS);
+		itimer_take(t, false);
 	spin_unlock(&proc_lock);
 }
 
 void
 proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 {
-	uint64_t pause_ns = dropped ? PAUSE_NS : 0;
-
 	if (info->si_signo == SIGALRM)
-		itimer_take(&p->alarm, pause_ns);
+		itimer_take(&p->alarm, !dropped);
 	if (!kept || info->si_code != SI_TIMER) /* a program may say so, too */
 		return;
 	list_for_each_entry (struct posix_timer, t, &p->timers, link) {
-		uint64_t n = info->si_tid == t->id ? posix_timer_take(t, 0, pause_ns) : 0;
+		uint64_t n = info->si_tid == t->id ? posix_timer_take(t, 0, !dropped) : 0;
 
 		if (n > 0) {
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
 			info->si_overrun = (int32_t)t->overrun;
 		}
 	}
+}
+
+void
+proc_timers_resume(struct proc *p, int sig)
+{
+	if (sig == SIGALRM)
+		itimer_resume(&p->alarm);
+	list_for_each_entry (struct posix_timer, t, &p->timers, link)
+		if (t->sig == sig && !t->by_cpu)
+			itimer_resume(&t->real.timer);
 }
 
 /* The timer of the current process with this number, or NULL. timer_mutex held. */

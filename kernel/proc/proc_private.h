@@ -34,6 +34,8 @@ void proc_alarm(struct itimer *t);
  * how often it has expired in addition. kept: as from sigqueue_take(). proc_lock held.
  */
 void proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped);
+/* The signal is no longer ignored: no timer of p that sends it pauses any more. proc_lock held. */
+void proc_timers_resume(struct proc *p, int sig);
 /* Deletes the timers of the current process, p. */
 void proc_timers_end(struct proc *p);
 /* Can this clock, CLOCK_…, have timers? */

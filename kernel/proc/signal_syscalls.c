@@ -326,6 +326,8 @@ sys_rt_sigaction(const uint64_t a[6])
 		if (proc_signal_ignored(p, sig)) {
 			proc_signals_drop(p, BIT(sig));
 			proc_signals_update(p);
+		} else {
+			proc_timers_resume(p, sig);
 		}
 		spin_unlock(&proc_lock);
 	}

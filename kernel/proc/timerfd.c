@@ -83,7 +83,7 @@ timerfd_take(void *arg)
 {
 	struct timer_file *tf = arg;
 	bool cancelled = take_cancelled(tf);
-	int64_t n = (int64_t)itimer_take(&tf->real.timer, 0);
+	int64_t n = (int64_t)itimer_take(&tf->real.timer, true);
 
 	return cancelled ? -ECANCELED : n;
 }

@@ -9,7 +9,7 @@ MOST = 200  # processes, which each have a child if they fork; a user may have 4
 
 def round_of(rng):
     """One guest, and one crowd of each kind. Returns how many crowds."""
-    crowds = [f"{kind}:{rng.randint(1, MOST)}" for kind in ("spin", "nap", "fork")] + ["bomb:1"]
+    crowds = [f"{kind}:{rng.randint(1, MOST)}" for kind in ("spin", "nap", "fork", "alarm")] + ["bomb:1"]
     rng.shuffle(crowds)
     found = boot("".join(f"user_test crowd {crowd}\n" for crowd in crowds), mem="128M",
                  options=["--icount", "--file", f"/bin/user_test={BUILD}/user_test"]).expect().out

@@ -325,6 +325,32 @@ timers_send(void)
 	       in_child(timers_belong, &id) == 0;
 }
 
+/* One that is ignored for long has nobody to tell; as soon as somebody hears, it goes as before. */
+static int
+timer_is_heard_again(void *arg)
+{
+	const struct itimerspec every = {{0, MS}, {0, MS}};
+	const struct timespec whiles = {1, 100 * MS}, some = {0, 100 * MS};
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+	struct sigaction act = {.sa_sigaction = keep_info, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct itimerspec left;
+	sigset_t usr2;
+	int id;
+
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	signal(SIGUSR2, SIG_IGN);
+	if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &every, NULL) != 0 ||
+	    nanosleep(&whiles, NULL) != 0)
+		return 1;
+	/* Linux since 6.13 says that such a timer does not run. */
+	if (syscall(SYS_timer_gettime, id, &left) != 0 || ns_of(left.it_value) > MS)
+		return 2;
+	sigprocmask(SIG_BLOCK, &usr2, NULL);
+	sigaction(SIGUSR2, &act, NULL);
+	return sigtimedwait(&usr2, NULL, &some) == SIGUSR2 ? 0 : 3;
+}
+
 /* glibc's own interface, with a thread for each signal. */
 static void
 count_thread(union sigval v)
@@ -517,6 +543,8 @@ test_timers(void)
 {
 	result(timerfd_counts(), "timerfd counts how often it has expired");
 	result(timers_send(), "timers send signals, to processes and threads, and count overruns");
+	result(in_child(timer_is_heard_again, NULL) == 0,
+	       "a timer whose signal was ignored for long sends the next one in time");
 	result(timers_make_threads(), "timers of SIGEV_THREAD");
 	result(timers_end_while_they_expire(), "timers end while they expire");
 	result(in_child(reads_signals, NULL) == 0, "signalfd reads pending signals");

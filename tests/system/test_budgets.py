@@ -70,6 +70,11 @@ def crowd_traced():
     crowds(["trace:100", "traced:100"], 10000)
 
 
+@portable_test("the same beside 200 of another user that sleep and ignore many timers: no more than 5 ms")
+def crowd_ignored():
+    crowds(["alarm:200"], 5000)
+
+
 @portable_test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")
 def crowd_rt():
     crowds(["rt spin:10"], 500000)

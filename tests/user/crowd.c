@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +71,23 @@ bomb(void)
 		fork();
 }
 
+/* It sleeps, and ignores what its timers say as often as they can. */
+static void
+ignore_alarms(void)
+{
+	const struct itimerval often = {{0, 1}, {0, 1}};
+	const struct itimerspec too = {{0, 1000}, {0, 1000}};
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG};
+	timer_t t;
+
+	signal(SIGALRM, SIG_IGN);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (timer_create(CLOCK_MONOTONIC, &e, &t) == 0)
+		timer_settime(t, 0, &too, NULL);
+	for (;;)
+		pause();
+}
+
 static void
 is_there(void)
 {
@@ -118,8 +136,9 @@ static const struct kind {
 	const char *name;
 	void (*act)(void);
 	void (*before)(void); /* as user 0; or NULL */
-} kinds[] = {{"spin", spin, NULL}, {"nap", nap, NULL},     {"fork", fork_and_wait, NULL},
-	     {"bomb", bomb, NULL}, {"trace", trace, NULL}, {"traced", mark, join}};
+} kinds[] = {{"spin", spin, NULL},          {"nap", nap, NULL},     {"fork", fork_and_wait, NULL},
+	     {"bomb", bomb, NULL},          {"trace", trace, NULL}, {"traced", mark, join},
+	     {"alarm", ignore_alarms, NULL}};
 
 static const struct kind *
 find_kind(const char *word, unsigned *n)
