@@ -41,7 +41,7 @@ cpu_clock_decode(uint32_t clock, bool *thread, uint32_t *number)
 
 /* The time up to now, whichever thread of the process asks: no clock goes back. */
 static uint64_t
-proc_cpu_ns(const struct proc *p)
+proc_cpu_ns(struct proc *p)
 {
 	uint64_t sum = p->threads_usage.user_ns + p->threads_usage.system_ns;
 
@@ -87,7 +87,7 @@ cpu_clock_to_read(uint32_t clock)
 bool
 cpu_clock_read(uint32_t clock, uint64_t *ns)
 {
-	const struct proc *p;
+	struct proc *p;
 	const struct lwp *l;
 	uint32_t number;
 	bool thread, good;

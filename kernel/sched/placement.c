@@ -13,6 +13,7 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
+#define SUMS_ROUNDS 4
 #define IDLE_WEIGHT 3 /* of SCHED_IDLE, as on Linux; that of niceness 19 is 15 */
 
 SDT_PROVIDER_DECLARE(sched);
@@ -55,11 +56,13 @@ sched_runtime_ns(const struct thread *t)
 }
 
 uint64_t
-sched_sums_ns(const struct cpu_sums *sums)
+sched_sums_ns(struct cpu_sums *sums)
 {
-	uint64_t charged, ns;
+	uint64_t charged, ns, told;
+	unsigned rounds = 0;
 
-	do { /* again if one of these threads was charged in between */
+	/* Again if one of these threads was charged in between; not for ever, for all may yield. */
+	do {
 		ns = charged = __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED);
 		for (unsigned i = 0; i < ncpus; i++) {
 			struct runq *rq = &runqs[i];
@@ -73,8 +76,13 @@ sched_sums_ns(const struct cpu_sums *sums)
 			spin_unlock(&rq->lock);
 			ns += more > 0 ? (uint64_t)more : 0;
 		}
-	} while (charged != __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED));
-	return ns;
+	} while (charged != __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED) &&
+		 ++rounds < SUMS_ROUNDS);
+	told = __atomic_load_n(&sums->told_ns, __ATOMIC_RELAXED);
+	while (ns > told && !__atomic_compare_exchange_n(&sums->told_ns, &told, ns, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return ns > told ? ns : told;
 }
 
 void
@@ -85,7 +93,7 @@ sched_count_in(struct cpu_sums *sums)
 
 	runq_charge(rq, clock_ns());
 	if (sums != NULL)
-		*sums = (struct cpu_sums){t->runtime_ns, t->user_known};
+		*sums = (struct cpu_sums){t->runtime_ns, t->user_known, 0};
 	t->sums = sums;
 	spin_unlock(&rq->lock);
 }

@@ -42,8 +42,11 @@ void sched_set_cpus(struct thread *t, uint64_t cpus);
 void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
-/* The time of the threads counted in these sums, up to now. Context, locks as sched_set_cpus(). */
-uint64_t sched_sums_ns(const struct cpu_sums *sums);
+/*
+ * The time of the threads counted in these sums, up to now. If they are charged all the time, some
+ * of it may be told later; what is told never becomes less. Context, locks as sched_set_cpus().
+ */
+uint64_t sched_sums_ns(struct cpu_sums *sums);
 /*
  * Counts the current thread's time in these sums, which begin with the time that it has used; it
  * was counted in none. NULL: it is counted in none from now on, and its sums may go.

@@ -65,6 +65,7 @@ struct thread_calls {
 /* The time on a CPU of several threads, up to the last switch or tick of each. Atomic. */
 struct cpu_sums {
 	uint64_t runtime_ns, user_ticks;
+	uint64_t told_ns; /* atomic: the most that sched_sums_ns() has returned */
 };
 
 struct thread {

@@ -446,6 +446,33 @@ clocks_of_others(void *arg)
 	return clock_getcpuclockid(getppid(), &clock) != 0 || now_ns(clock) <= 0;
 }
 
+static void *
+yield(void *arg)
+{
+	for (;;)
+		sched_yield();
+	return NULL;
+}
+
+/* Each turn of a thread that yields charges its time. */
+static int
+clock_goes_on_while_threads_yield(void *arg)
+{
+	long last = 0, now;
+	pthread_t t;
+
+	for (unsigned i = 0; i < 7; i++)
+		if (pthread_create(&t, NULL, yield, NULL) != 0)
+			return 1;
+	for (unsigned i = 0; i < how_often(20000); i++) {
+		now = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+		if (now < last)
+			return 2;
+		last = now;
+	}
+	return 0;
+}
+
 void
 test_cputime(void)
 {
@@ -470,4 +497,6 @@ test_cputime(void)
 	result(in_child(a_stop_continues, NULL) == 0, "and after a stop");
 	result(in_child(clock_by_thread, NULL) == 0, "a process's clock by a thread's number");
 	result(in_child(clocks_of_others, NULL) == 0, "CPU clocks of other processes");
+	result(in_child(clock_goes_on_while_threads_yield, NULL) == 0,
+	       "a process's clock does not go back while its threads yield");
 }
