@@ -16,8 +16,10 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/sched/mutex.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
 #include "kernel/sysctl/uts.h"
@@ -106,6 +108,26 @@ sys_getrandom(const uint64_t a[6])
 	return (int64_t)done;
 }
 
+/*
+ * Returns when every CPU has passed a memory barrier since the call. All who wait share one round
+ * of interrupts, and there is one a millisecond at most: each disturbs all CPUs.
+ */
+static void
+membarrier_global(void)
+{
+	static struct mutex mutex = MUTEX_INIT("membarrier");
+	static uint64_t rounds; /* atomic: begun; with the mutex held, also ended */
+	uint64_t seen = __atomic_load_n(&rounds, __ATOMIC_SEQ_CST);
+
+	mutex_lock(&mutex);
+	if (__atomic_load_n(&rounds, __ATOMIC_RELAXED) == seen) {
+		thread_sleep_ns(1000000, 0, "membarrier");
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_SEQ_CST);
+		smp_call_all(NULL, NULL);
+	}
+	mutex_unlock(&mutex);
+}
+
 int64_t
 sys_membarrier(const uint64_t a[6])
 {
@@ -123,9 +145,10 @@ sys_membarrier(const uint64_t a[6])
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
 		if (!p->membarrier)
 			return -EPERM;
-		/* fall through */
+		smp_call_users(curthread()->root, NULL, NULL);
+		return 0;
 	case MEMBARRIER_CMD_GLOBAL:
-		entry_sync_cpus();
+		membarrier_global();
 		return 0;
 	}
 	return -EINVAL;

@@ -206,7 +206,8 @@ smp_call_users(uint64_t root, void (*fn)(void *), void *arg)
 	/* in one section: on a CPU to which this thread comes later, another of its program may
 	 * run */
 	irq_push();
-	fn(arg);
+	if (fn != NULL)
+		fn(arg);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned n = 0; n < ncpus; n++)
 		if (n != arch_cpu() && pcpus[n] != NULL &&

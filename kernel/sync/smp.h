@@ -23,7 +23,7 @@ void smp_call_all(void (*fn)(void *), void *arg);
 void smp_use_root(uint64_t root);
 /*
  * As smp_call_all(), on the CPUs that use the page table: others that use it later see what was
- * changed in it before the call.
+ * changed in it before the call. fn NULL: each of them only passes a memory barrier.
  */
 void smp_call_users(uint64_t root, void (*fn)(void *), void *arg);
 /* Runs fn on one CPU, which has joined or is this one. Others are not interrupted. */
