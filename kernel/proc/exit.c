@@ -434,6 +434,30 @@ struct waited {
 	struct usage usage; /* of the child, and of the children that it has waited for */
 };
 
+/* What a process has used, and the children that it has waited for. proc_lock held. */
+static struct usage
+usage_of_both(const struct proc *p)
+{
+	struct usage u = proc_usage(p);
+
+	usage_add(&u, p->children_usage);
+	return u;
+}
+
+/* The same of a tracee's process. Nothing: of its threads only this one was known, and has ended.
+ */
+static struct usage
+tracee_usage(const struct ptrace *pt)
+{
+	const struct proc *p = NULL;
+
+	if (pt->lwp != NULL)
+		p = pt->lwp->thread->proc;
+	else if (pt->tid == pt->pid)
+		p = proc_find(pt->pid);
+	return p != NULL ? usage_of_both(p) : (struct usage){0};
+}
+
 /*
  * Waits for a child, and removes a zombie from the tree and frees it, but with WNOWAIT. 0, -ECHILD
  * or -EINTR.
@@ -464,14 +488,14 @@ wait_child(int64_t want, int options, struct waited *w)
 		*w = (struct waited){.pid = pt->tid,
 				     .uid = pt->uid,
 				     .traced = true,
-				     .status = pt->status};
+				     .status = pt->status,
+				     .usage = tracee_usage(pt)};
 		if (!(options & WNOWAIT))
 			ptrace_waited(pt);
 		spin_unlock(&proc_lock);
 		return 0;
 	}
-	*w = (struct waited){c->pid, c->ruid, false, c->wait_status, proc_usage(c)};
-	usage_add(&w->usage, c->children_usage);
+	*w = (struct waited){c->pid, c->ruid, false, c->wait_status, usage_of_both(c)};
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
 	if (gone) {
 		list_remove(&c->sibling);

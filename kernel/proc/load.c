@@ -49,14 +49,15 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 	const struct area_source from = {.pager = &vnode_pager,
 					 .object = vn,
 					 .offset = seg->offset - (seg->vaddr - start)};
+	uint64_t limit = proc_limit(RLIMIT_AS);
 	int64_t r = 0;
 
 	if (mapped > start && (from.offset % PAGE_SIZE != 0 || vn->ops->page == NULL))
 		return -ENOEXEC;
 	if (mapped > start)
-		r = vm_map_any(vm, start, mapped - start, seg->prot, VM_IF_FREE, &from, UINT64_MAX);
+		r = vm_map_any(vm, start, mapped - start, seg->prot, VM_IF_FREE, &from, limit);
 	if (r >= 0 && end > mapped)
-		r = vm_map(vm, mapped, end - mapped, seg->prot);
+		r = vm_map_any(vm, mapped, end - mapped, seg->prot, VM_IF_FREE, NULL, limit);
 	if (r == -EEXIST || r == -EINVAL || r == -EPERM)
 		r = -ENOEXEC;
 	if (r >= 0 && seg->memsz > seg->filesz)
@@ -166,7 +167,8 @@ static int
 map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
 {
 	const struct area_source from = {.grows_to = size, .space_max = proc_limit(RLIMIT_AS)};
-	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from, UINT64_MAX);
+	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from,
+			       proc_limit(RLIMIT_AS));
 
 	return r < 0 ? (int)r : 0;
 }

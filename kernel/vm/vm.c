@@ -211,17 +211,6 @@ vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 }
 
 int
-vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
-{
-	int r;
-
-	mutex_lock(&vm->lock);
-	r = vm_map_area(vm, start, size, prot, NULL);
-	mutex_unlock(&vm->lock);
-	return r;
-}
-
-int
 vm_split(struct vmspace *vm, uint64_t va)
 {
 	struct area *a = vm_find(vm, va);

@@ -75,11 +75,6 @@ void vm_unshare(struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
 
-/*
- * Adds an area. prot: MMU_READ, MMU_WRITE, MMU_EXEC. -EINVAL: a bad range; -EEXIST: it overlaps
- * another area; -ENOMEM.
- */
-int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
 #define VM_PROTECT_DOWN 1u /* from the start of the range's first area, which must grow down */
@@ -117,9 +112,10 @@ bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
- * Adds an area, whose pages come from `from`, or are new ones if that is NULL. limit: how many
- * bytes the space may have then. Returns its address; -EINVAL if it is not of whole pages; -EEXIST;
- * -EPERM for the lowest pages; -ENOMEM, also if it would reach beyond a program's half.
+ * Adds an area, whose pages come from `from`, or are new ones if that is NULL. prot: MMU_READ,
+ * MMU_WRITE, MMU_EXEC. limit: how many bytes the space may have then. Returns its address; -EINVAL
+ * if it is not of whole pages; -EEXIST; -EPERM for the lowest pages; -ENOMEM, also if it would
+ * reach beyond a program's half.
  */
 int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		   enum vm_place place, const struct area_source *from, uint64_t limit);
@@ -140,8 +136,8 @@ struct remap {
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 /*
  * Forgets the contents of private pages: they are new ones again, or the file's. The range is whole
- * pages. -ENOMEM if a part is not mapped; the rest is forgotten. If not `files`, -EINVAL at the
- * first area that maps an object; what is before that is forgotten.
+ * pages. -ENOMEM if a part is not mapped; the rest is forgotten. -EINVAL at the first area that is
+ * locked or, if not `files`, that maps an object; what is before that is forgotten.
  */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
 /* What a copy of the space has of a range; and whether that counts as locked. */

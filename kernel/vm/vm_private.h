@@ -96,7 +96,10 @@ bool vm_clean_locked(struct vmspace *vm, uint64_t start, uint64_t end);
 bool vm_allows_locked(const struct vmspace *vm, uint64_t va, unsigned access);
 /* vm_write() with the lock held. */
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
-/* vm_map() with the lock held, of pages that come from `from`, which may be NULL. */
+/*
+ * Adds an area, as vm_map_any() with VM_IF_FREE. -EINVAL: a bad range; -EEXIST: it overlaps another
+ * area; -ENOMEM. Lock held.
+ */
 int vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		const struct area_source *from);
 /* As vm_unmap(), with the lock held, which vm_unlock() then releases. -ENOMEM only where it cuts

@@ -318,17 +318,26 @@ KTEST(text_and_rodata_are_read_only_also_in_the_direct_map)
 	}
 }
 
+/* Maps new pages at a place. 0 or -errno. */
+static int
+map_new(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	int64_t r = vm_map_any(vm, start, size, prot, VM_IF_FREE, NULL, UINT64_MAX);
+
+	return r < 0 ? (int)r : 0;
+}
+
 static void
 map_and_unmap(void)
 {
 	struct vmspace *vm = vm_create(&uidinfo_root);
 
 	KT_ASSERT(vm != NULL);
-	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
-	KT_EQ(vm_map(vm, 0x108000, 0x1000, MMU_READ), -EEXIST);
-	KT_EQ(vm_map(vm, 0x100001, 0x1000, MMU_READ), -EINVAL);
-	KT_EQ(vm_map(vm, 0, 0x1000, MMU_READ), -EINVAL);
-	KT_EQ(vm_map(vm, ARCH_USER_END - 0x1000, 0x2000, MMU_READ), -EINVAL);
+	KT_EQ(map_new(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(map_new(vm, 0x108000, 0x1000, MMU_READ), -EEXIST);
+	KT_EQ(map_new(vm, 0x100001, 0x1000, MMU_READ), -EINVAL);
+	KT_EQ(map_new(vm, 0, 0x1000, MMU_READ), -EPERM);
+	KT_EQ(map_new(vm, ARCH_USER_END - 0x1000, 0x2000, MMU_READ), -ENOMEM);
 	KT_EQ(vm_resident(vm), 0);
 	KT_EQ(vm_fault(vm, 0x100123, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_fault(vm, 0x10ffff, MMU_READ), VM_FAULT_SERVED);
@@ -362,7 +371,7 @@ KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
 	for (unsigned i = 0; i < 100 && !quiet; i++) {
 		uint64_t asked[MAX_CPUS];
 
-		KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+		KT_EQ(map_new(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
 		KT_EQ(vm_fault(vm, 0x100000, MMU_WRITE), VM_FAULT_SERVED);
 		for (unsigned n = 0; n < ncpus; n++)
 			asked[n] = pcpus[n]->call_asked;
@@ -383,7 +392,7 @@ KTEST(vm_poke_interrupts_no_cpu_where_it_changes_no_entry)
 	bool quiet = false;
 
 	KT_ASSERT(vm != NULL);
-	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(map_new(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
 	for (unsigned i = 0; i < 100 && !quiet; i++) {
 		uint64_t asked[MAX_CPUS];
 
@@ -477,7 +486,7 @@ KTEST(vm_fork_shares_until_one_side_writes)
 	static const char one[] = "one", two[] = "two";
 
 	KT_ASSERT(a != NULL);
-	KT_EQ(vm_map(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(map_new(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_write(a, 0x200000, one, 3), 0);
 	b = vm_fork(a, &uidinfo_root);
 	KT_ASSERT(b != NULL);
@@ -505,7 +514,7 @@ KTEST(vm_copies_on_write_leave_the_reserve_of_pages_free)
 		struct vmspace *a = vm_create(of[i]), *b;
 
 		KT_ASSERT(a != NULL);
-		KT_EQ(vm_map(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
+		KT_EQ(map_new(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
 		KT_EQ(vm_write(a, 0x200000, "one", 3), 0);
 		b = vm_fork(a, of[i]);
 		KT_ASSERT(b != NULL);
@@ -535,7 +544,7 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 	unsigned level;
 
 	KT_ASSERT(a != NULL);
-	KT_EQ(vm_map(a, 0x200000, 0x3000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(map_new(a, 0x200000, 0x3000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_write(a, 0x200ffe, "four", 4), 0);
 	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0, 0), 0);
 	KT_EQ(pagetable_lookup(vm_root(a), 0x200000, &level), 0);
@@ -582,7 +591,7 @@ KTEST(vm_protect_takes_write_away_and_gives_it_back)
 	struct vmspace *vm = vm_create(&uidinfo_root);
 
 	KT_ASSERT(vm != NULL);
-	KT_EQ(vm_map(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(map_new(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ, 0), 0);
 	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_DENIED);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -162,6 +163,28 @@ wait4_tells_of_the_child(void)
 	       r.ru_minflt >= 2048 && r.ru_minflt < 4096;
 }
 
+/* Both when the tracee stops, and when it ends. */
+static bool
+wait4_tells_of_the_tracee(void)
+{
+	struct rusage stopped, ended;
+	pid_t pid = fork();
+	struct timespec t = {0};
+	int status;
+
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		while (t.tv_sec == 0 && t.tv_nsec < 30 * MS)
+			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+		raise(SIGSTOP);
+		_exit(use_memory((void *)(8 * MIB)));
+	}
+	return wait4(pid, &status, 0, &stopped) == pid && WIFSTOPPED(status) &&
+	       stopped.ru_utime.tv_usec + stopped.ru_stime.tv_usec >= 20000 &&
+	       ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 && wait4(pid, &status, 0, &ended) == pid &&
+	       status == 0 && ended.ru_minflt - stopped.ru_minflt >= 2048;
+}
+
 static bool
 waits_are_counted(void)
 {
@@ -283,6 +306,18 @@ any_stack_leaves_room(void *arg)
 	if (setrlimit(RLIMIT_STACK, &all) != 0 || setrlimit(RLIMIT_AS, &some) != 0)
 		return 1;
 	return execute_self("usage-room") != 0 ? 2 : 0;
+}
+
+/* Linux kills the process: its old program is gone. */
+static int
+program_has_no_room(void *arg)
+{
+	const struct rlimit little = {64 << 10, 64 << 10};
+
+	if (setrlimit(RLIMIT_AS, &little) != 0)
+		return 1;
+	execl(linux_test_path(), linux_test_path(), "usage-room", NULL);
+	return errno == ENOMEM ? 2 : 3;
 }
 
 /* As usage_as_executed(), with 512 MiB of memory. */
@@ -522,6 +557,8 @@ usage_beside(unsigned n)
 void
 test_usage(void)
 {
+	int child;
+
 	result(select_leaves_time(), "select and pselect6 store the time that is left");
 	result(failed_select_leaves_time(), "so do pselect6 and ppoll that a signal ends");
 	result(time_that_is_only_read_stays(), "a time that cannot be stored is no error");
@@ -529,6 +566,7 @@ test_usage(void)
 	result(largest_size_is_kept(),
 	       "it knows the largest size of a process, and of its children");
 	result(wait4_tells_of_the_child(), "wait4 tells both of the child");
+	result(wait4_tells_of_the_tracee(), "and of a tracee, when it stops and when it ends");
 	result(waits_are_counted(), "it counts waits");
 	result(in_child(compete, NULL) == 0, "and switches of which another thread is the reason");
 	result(proc_tells_them(), "stat and status in /proc tell the same");
@@ -537,6 +575,8 @@ test_usage(void)
 	       "limits are kept by fork and exec; the stack is as large");
 	result(in_child(any_stack_leaves_room, NULL) == 0,
 	       "a stack without a limit leaves room for a program with RLIMIT_AS");
+	child = in_child(program_has_no_room, NULL);
+	result(child == 2 || child > 128, "a program that is larger than RLIMIT_AS does not run");
 	result(in_child(heap_has_a_limit, NULL) == 0, "RLIMIT_DATA limits the heap");
 	result(in_child(timer_runs, &(int){ITIMER_VIRTUAL}) == 0,
 	       "ITIMER_VIRTUAL counts the time in the program");
