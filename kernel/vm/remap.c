@@ -17,13 +17,16 @@ end_of(uint64_t start, uint64_t size)
 	return start + size < ARCH_USER_END ? start + size : ARCH_USER_END;
 }
 
-/* Where the first area of a file in a range begins; if there is none, the end of the range. */
+/*
+ * Where the first area of a range begins that may not be forgotten: it is locked, or, unless files
+ * may, one of a file. If there is none, the end of the range.
+ */
 static uint64_t
-first_file(const struct vmspace *vm, uint64_t start, uint64_t end)
+first_kept(const struct vmspace *vm, uint64_t start, uint64_t end, bool files)
 {
 	const struct area *a = area_find(vm->areas, start);
 
-	while (a != NULL && a->start < end && a->from.pager == NULL)
+	while (a != NULL && a->start < end && !a->from.locked && (files || a->from.pager == NULL))
 		a = area_find(vm->areas, a->end);
 	return a == NULL || a->start >= end ? end : a->start > start ? a->start : start;
 }
@@ -37,7 +40,7 @@ vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files)
 	size = page_round_up(size);
 	end = end_of(start, size);
 	mutex_lock(&vm->lock);
-	stop = files ? end : first_file(vm, start, end);
+	stop = first_kept(vm, start, end, files);
 	if (start < stop)
 		vm_drop_pages(vm, start, stop);
 	if (stop != end)

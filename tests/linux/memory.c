@@ -138,6 +138,22 @@ neighbours_become_one_map(void)
 	return good;
 }
 
+/* What is locked stays; what is before that is forgotten. */
+static bool
+locked_memory_is_not_forgotten(void)
+{
+	char *p = new_pages(3);
+	bool good;
+
+	p[0] = p[PAGE] = p[2 * PAGE] = 'p';
+	good = mlock(p + PAGE, PAGE) == 0 && FAILS(madvise(p, 3 * PAGE, MADV_DONTNEED), EINVAL) &&
+	       p[0] == 0 && p[PAGE] == 'p' && p[2 * PAGE] == 'p' &&
+	       FAILS(madvise(p + PAGE, PAGE, MADV_FREE), EINVAL) && munlock(p + PAGE, PAGE) == 0 &&
+	       madvise(p, 3 * PAGE, MADV_DONTNEED) == 0 && p[PAGE] == 0 && p[2 * PAGE] == 0;
+	munmap(p, 3 * PAGE);
+	return good;
+}
+
 /* MADV_FREE may lose what memory holds; but not that of a file, or what is shared. */
 static bool
 only_private_memory_is_freed(void)
@@ -528,6 +544,7 @@ test_memory(void)
 	result(maps_move_and_leave_their_place(), "MREMAP_DONTUNMAP leaves an empty map");
 	result(a_move_that_fails_loses_nothing(), "an mremap() without memory loses no page");
 	result(neighbours_become_one_map(), "neighbours that differ in nothing become one map");
+	result(locked_memory_is_not_forgotten(), "madvise() keeps what memory is locked");
 	result(only_private_memory_is_freed(), "MADV_FREE is for private memory of no file");
 	result(nothing_is_where_nothing_can_be(), "munmap() and so on where no map can be");
 	result(in_child(maps_fail_where_nothing_can_be, NULL) == 0,
