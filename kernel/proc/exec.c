@@ -177,7 +177,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + sizeof(aux) / 8;
 	uint64_t at = (strings - words * 8) & ~15ul, n = 0;
 	uint8_t random[RANDOM_BYTES];
-	uint64_t *w = kmalloc(words * 8);
+	uint64_t *w = uidinfo_alloc(s->ui, words * 8);
 	int r;
 
 	if (w == NULL)
@@ -198,7 +198,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 		r = vm_write(vm, strings, s->strings, s->used);
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
-	kfree(w);
+	uidinfo_free(s->ui, w);
 	vm_set_args(vm, strings, strings + s->args_used, strings + s->used, at,
 		    at + words * 8 - sizeof(aux));
 	*sp = at;
@@ -260,14 +260,18 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 static void
 set_program(struct proc *p, const char *path)
 {
+	char whole[PROC_PROGRAM];
 	size_t n = 0;
 
-	if (path[0] != '/' && vnode_path(proc_cwd(), p->program, sizeof(p->program), NULL) > 0) {
-		n = strlen(p->program);
-		if (n > 1 && n + 1 < sizeof(p->program))
-			p->program[n++] = '/';
+	if (path[0] != '/' && vnode_path(proc_cwd(), whole, sizeof(whole), NULL) > 0) {
+		n = strlen(whole);
+		if (n > 1 && n + 1 < sizeof(whole))
+			whole[n++] = '/';
 	}
-	strlcpy(p->program + n, path, sizeof(p->program) - n);
+	strlcpy(whole + n, path, sizeof(whole) - n);
+	spin_lock(&proc_lock);
+	strlcpy(p->program, whole, sizeof(p->program));
+	spin_unlock(&proc_lock);
 }
 
 /* The arguments as one text, with blanks between them: for the log, after their last use. */

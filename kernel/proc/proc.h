@@ -156,7 +156,7 @@ struct proc {
 	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
 	/* [p] Last part of the executed path, or the first thread's new name; as thread.name. */
 	char name[KTR_THREAD_NAME];
-	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
+	char program[PROC_PROGRAM]; /* [p] the path that was executed, from the root; as `name` */
 	char psargs[PROC_ARGS]; /* [t] the beginning of the arguments; contains a NUL, as `name` */
 	enum proc_state state;  /* [p] */
 	unsigned nthreads;      /* [p] threads in `lwps`; a thread that is alone may read it */

@@ -87,6 +87,10 @@ procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_n
 		return false;
 	spin_lock(&proc_lock);
 	p = proc_find(child->pid);
+	if (p == NULL && (p = proc_find_any(child->pid)) != NULL) { /* a thread; it is not listed */
+		child->tid = child->pid;
+		child->pid = p->pid;
+	}
 	child->start_ns = p != NULL ? p->start_ns : 0;
 	spin_unlock(&proc_lock);
 	return true;

@@ -13,7 +13,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm.h"
@@ -40,7 +40,7 @@ procfs_text(const char *fmt, ...)
 	va_start(ap, fmt);
 	sbuf_vprintf(&out, fmt, ap);
 	va_end(ap);
-	text = kmalloc(out.len + 1);
+	text = uidinfo_alloc(proc_uidinfo(), out.len + 1);
 	if (text == NULL)
 		return NULL;
 	sbuf_init(&out, text, out.len + 1);
@@ -119,7 +119,7 @@ procfs_node_destroy(struct vnode *vn)
 	struct procfs_node *n = vn->data;
 
 	vnode_unref(n->to);
-	kfree(n->text);
+	uidinfo_free(n->ui, n->text);
 }
 
 static const struct vnode_ops text_ops = {
@@ -178,7 +178,7 @@ procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node 
 {
 	const struct procfs_file *file = dir->file;
 
-	*child = (struct procfs_node){.pid = dir->pid, .tid = dir->tid};
+	*child = (struct procfs_node){.pid = dir->pid, .tid = dir->tid, .ui = proc_uidinfo()};
 	for (size_t i = 0; i < file->count; i++) {
 		child->file = &file->files[i];
 		if (*child->file->name == *name && strcmp(child->file->name, name) == 0)
@@ -197,7 +197,7 @@ dir_lookup(struct vnode *dir, const char *name, int *err)
 
 	if (!procfs_find(dir->data, name, &n) || (n.pid != 0 && !procfs_user(n.pid, &uid))) {
 		*err = -ENOENT;
-		kfree(n.text);
+		uidinfo_free(n.ui, n.text);
 		return NULL;
 	}
 	n.syslog = capable(CAP_SYSLOG);
@@ -212,7 +212,7 @@ dir_lookup(struct vnode *dir, const char *name, int *err)
 	if (vn == NULL) {
 		*err = -ENOMEM;
 		vnode_unref(n.to);
-		kfree(n.text);
+		uidinfo_free(n.ui, n.text);
 		return NULL;
 	}
 	vn->uid = uid;

@@ -25,14 +25,15 @@ typedef bool procfs_add_fn(void *arg, const char *name, uint32_t mode, uint64_t 
 /* What a vnode's `data` points to. */
 struct procfs_node {
 	const struct procfs_file *file;
-	uint32_t pid;      /* whose it is; 0: the machine's */
-	uint32_t tid;      /* a thread of it; 0: the whole process */
-	uint64_t start_ns; /* the process's, in its directory */
-	unsigned fd;       /* a descriptor */
-	char *text;        /* of kmalloc(): a symbolic link's, or the name of a sysctl */
-	struct vnode *to;  /* where a link leads, with a reference; NULL: where the text says */
-	int error;         /* of who follows the link */
-	bool syslog;       /* the process that looked it up may know addresses of the kernel */
+	uint32_t pid;       /* whose it is; 0: the machine's */
+	uint32_t tid;       /* a thread of it; 0: the whole process */
+	uint64_t start_ns;  /* the process's, in its directory */
+	unsigned fd;        /* a descriptor */
+	struct uidinfo *ui; /* of who has looked it up: `text` is counted to that user */
+	char *text;         /* of procfs_text(): a symbolic link's, or the name of a sysctl */
+	struct vnode *to;   /* where a link leads, with a reference; NULL: where the text says */
+	int error;          /* of who follows the link */
+	bool syslog;        /* the process that looked it up may know addresses of the kernel */
 };
 
 struct procfs_file {
@@ -74,7 +75,7 @@ int procfs_may_look(uint32_t pid, struct vmspace **vm);
 bool procfs_looks_into(const struct proc *p, uint32_t pid);
 /* Frees what vn->data names, which itself is the vnode's: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
-/* A text of kmalloc(), printed. NULL: no memory. */
+/* A text, printed, and counted to the current process's user. NULL: no memory. */
 char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- pid.c: processes, and threads of the kernel, which count as such ---- */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -169,6 +170,32 @@ signals_are_shown(void)
 	return waitpid((pid_t)pid, NULL, __WALL) == pid && sig == SIGURG &&
 	       pthread_create(&t, NULL, see_thread, &thread) == 0 && pthread_join(t, NULL) == 0 &&
 	       thread == -1;
+}
+
+static void *
+look_at_itself(void *arg)
+{
+	char path[64], name[32] = "";
+	int fd;
+
+	prctl(PR_SET_NAME, "not the first");
+	snprintf(path, sizeof(path), "/proc/%ld/comm", syscall(SYS_gettid));
+	fd = open(path, O_RDONLY);
+	read(fd, name, sizeof(name) - 1);
+	close(fd);
+	return strcmp(name, "not the first\n") == 0 ? arg : NULL;
+}
+
+/* /proc has a folder for each thread, which is not listed. */
+static bool
+threads_have_folders(void)
+{
+	pthread_t t;
+	void *r;
+	char good;
+
+	return pthread_create(&t, NULL, look_at_itself, &good) == 0 && pthread_join(t, &r) == 0 &&
+	       r == &good;
 }
 
 /* A sibling: its parent is its maker's. */
@@ -343,6 +370,7 @@ test_clones(void)
 	result(in_child(executes_a_waiter, NULL) == 0,
 	       "a program gets SIGCHLD of children that were made before it was executed");
 	result(handlers_have_stacks(), "CLONE_VM: a child has no sigaltstack()");
+	result(threads_have_folders(), "/proc finds each thread by its number");
 	result(signals_are_shown(), "/proc tells by which signal a child tells its end");
 	result(siblings_are_made(), "CLONE_PARENT: the child is a sibling");
 	result(in_child(has_no_other_child, NULL) == 0,
