@@ -104,8 +104,9 @@ give_children_away(struct proc *p)
 		to = to->parent;
 	list_for_each_entry_safe (struct proc, c, &p->children, sibling) {
 		give_child_away(c, to);
-		/* If a tracer has to see the end first, the tracer tells when it has. */
-		if (c->state == PROC_ZOMBIE && c->first.ptrace == NULL)
+		/* If a tracer has to see the end first, the tracer tells when it has. If the new
+		 * parent is the tracer, it was told. */
+		if (c->state == PROC_ZOMBIE && !ptrace_forget_own(c) && c->first.ptrace == NULL)
 			proc_tell_end(c, false);
 		if (c->death_signal != 0)
 			proc_signal_send(c, NULL,

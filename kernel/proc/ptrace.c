@@ -436,16 +436,23 @@ ptrace_process_ends(struct proc *p, int wait_status)
 {
 	struct ptrace *pt = p->first.ptrace;
 
-	if (pt == NULL)
+	if (pt == NULL || ptrace_forget_own(p))
 		return false;
-	if (!ptrace_is_own(p)) {
-		ptrace_note_end(pt, p, wait_status);
-		return true;
-	}
-	p->first.ptrace = NULL; /* the parent, which is the tracer, waits for it as for any child */
+	ptrace_note_end(pt, p, wait_status);
+	return true;
+}
+
+bool
+ptrace_forget_own(struct proc *p)
+{
+	struct ptrace *pt = p->first.ptrace;
+
+	if (!ptrace_is_own(p))
+		return false;
+	p->first.ptrace = NULL;
 	list_remove(&pt->link);
 	ptrace_free(pt);
-	return false;
+	return true;
 }
 
 void

@@ -118,5 +118,7 @@ struct ptrace *ptrace_news(bool (*wanted)(int64_t want, uint32_t tid, uint32_t p
 void ptrace_waited(struct ptrace *pt);
 /* Must the parent wait until a tracer has waited for the end of p? proc_lock held. */
 bool ptrace_holds(const struct proc *p);
+/* If its parent traces p, which has ended, it waits for p as for any child. proc_lock held. */
+bool ptrace_forget_own(struct proc *p);
 /* Does its parent trace p? Then its stops are those of the thread. proc_lock held. */
 bool ptrace_is_own(const struct proc *p);

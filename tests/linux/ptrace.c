@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -986,6 +987,39 @@ others_are_refused(void)
 	       FAILS(get_registers(getppid(), &r), ESRCH);
 }
 
+/* A subreaper traces its grandchild, which ends before its parent does: that is told once. */
+static int
+end_is_told_once(void *arg)
+{
+	int go[2][2], told[2], status = 0;
+	pid_t parent, child;
+	siginfo_t info;
+	char c;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || pipe(go[0]) != 0 || pipe(go[1]) != 0 ||
+	    pipe(told) != 0)
+		return 1;
+	parent = fork();
+	if (parent == 0) {
+		child = fork();
+		close(go[0][1]);
+		close(go[1][1]);
+		if (child != 0)
+			write(told[1], &child, sizeof(child));
+		read(go[child != 0][0], &c, 1);
+		_exit(child == 0 ? 7 : 0);
+	}
+	if (read(told[0], &child, sizeof(child)) != sizeof(child) ||
+	    ptrace(PTRACE_SEIZE, child, 0, 0) != 0 || write(go[0][1], "", 1) != 1 ||
+	    waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) != 0)
+		return 2;
+	if (write(go[1][1], "", 1) != 1 || waitpid(parent, &status, 0) != parent)
+		return 3;
+	if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7)
+		return 4;
+	return FAILS(waitpid(-1, &status, 0), ECHILD) ? 0 : 5;
+}
+
 void
 test_ptrace(void)
 {
@@ -996,6 +1030,8 @@ test_ptrace(void)
 	result(signals_stop(), "signals are told before they are delivered, and changed");
 	result(blocked_ones_wait(),
 	       "a signal that the thread blocks waits, also if it is the tracer's");
+	result(in_child(end_is_told_once, NULL) == 0,
+	       "a tracer that becomes the parent waits for an end once");
 	result(write_has_room(), "a signal does not end a write to a pipe that has room");
 	result(sleepers_are_woken(),
 	       "a signal wakes a thread that sleeps, not one that is stopped");
