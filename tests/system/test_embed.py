@@ -186,7 +186,10 @@ def compiles(arch, compiler_of):
         check_eq(re.findall(r"\t((?:amo|lr\.|sc\.|ldx|stx|cas|swp|lock|xchg)\S*)", record), [],
                  f"{what}: atomic instructions in ktr_record6()")
         if level != "0":
-            check_eq(len(re.findall(r"\t(?:dmb|fence)\b", record)), BARRIERS[arch], f"{what}: barriers in ktr_record6()")
+            # Older Clangs make one for riscv64 of what orders a thread and its own interrupts, too, and needs none.
+            most = BARRIERS[arch] + (arch == "riscv64" and "clang" in compiler)
+            found = len(re.findall(r"\t(?:dmb|fence)\b", record))
+            check(BARRIERS[arch] <= found <= most, f"{what}: {found} barriers in ktr_record6(), expected {most}")
         links(arch, command, level, objects)
 
 
