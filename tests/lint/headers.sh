@@ -2,11 +2,12 @@
 # headers.sh - checks that every header compiles alone, with an architecture's compiler and the flags of its layer;
 # those that are compiled alike for every architecture with x86_64 only; TAP.
 #
-# usage: tests/lint/headers.sh [ARCH]
+# usage: tests/lint/headers.sh [ARCH [HEADER...]]   only those of the headers
 set -eu
 
 cd "$(dirname "$0")/../.."
 arch=${1:-x86_64}
+[ $# -eq 0 ] || shift
 of_port() {
     sed -n "s/^$1 *:= *//p" "arch/$arch/arch.mk"
 }
@@ -42,6 +43,7 @@ $(git ls-files -co --exclude-standard "arch/$arch/*.h" "kernel/abi/$arch/*.h" "t
 # What has no architecture is compiled once, with the first one's.
 [ "$arch" = x86_64 ] || list=$(echo "$list" | grep -vE "^(ktr/(tools|port/host|examples)|tests/(unit|bench|fuzz))/")
 [ -d "$lwip" ] || list=$(echo "$list" | grep -v '^kernel/net/inet/')
+[ $# -eq 0 ] || list=$(echo "$list" | grep -Fx "$(printf '%s\n' "$@")" || true)
 
 bad=0
 n=0

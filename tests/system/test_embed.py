@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """test_embed.py - the log in other kernels: the two files of `make ktr-amalgamation`, the additions that
-ktr/README.md shows, and the bare-metal example. All code in that README is compiled here, and run.
+ktr/README.md shows, and the bare-metal example. All code in that README is compiled here, and run. A run of everything
+has each compiler, each architecture, each way to compile and each piece of code once, by turns with one another.
 """
 import contextlib
 import functools
@@ -18,12 +19,13 @@ import sys
 import termios
 import zlib
 
-from harness import (ROOT, WHOLE, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test,
+from harness import (ROOT, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test,
                      wait_for)
 from tracecheck import merged_by_time, timestamps_ascend
 
-sys.path.insert(0, str(ROOT / "tests" / "bench"))
+sys.path[:0] = [str(ROOT / "tests" / "bench"), str(ROOT / "tests")]
 import instructions  # noqa: E402
+from part import LEFT_OUT, part, seed, shuffled  # noqa: E402
 
 KTR = ROOT / "build" / "ktr"
 EXAMPLE = ROOT / "ktr" / "examples" / "riscv64-virt"
@@ -140,15 +142,27 @@ def defined(arch, path):
     return {line.split()[-1] for line in run(f"{BINUTILS[arch]}nm -g --defined-only {path}")[0].decode().splitlines()}
 
 
+def left_out():
+    raise Skipped(LEFT_OUT)
+
+
+def ways_of(arch, compiler_of):
+    """How an architecture's compiler compiles the two files: with text patching, optimised, by the compiler's defaults;
+    and without, without optimisation or for size, and not position independent. A run of everything has each
+    architecture once, and both compilers and both ways."""
+    ways = ((1, "2"), (0, "0s"[(*COMPILERS.values(), *CLANG.values()).index(compiler_of) // 2 % 2]))
+    if not seed():
+        return ways
+    turn = shuffled(COMPILERS, "architectures").index(arch)
+    table = shuffled((COMPILERS, CLANG), "compilers", lambda table: table["x86_64"])[turn % 2]
+    return shuffled(ways, "ways", lambda way: way[0])[turn // 2:][:1] if table[arch] == compiler_of else ()
+
+
 def compiles(arch, compiler_of):
     compiler = clang(compiler_of)
     asked = set(re.findall(r"^\w.*?\b(ktr_port_\w+)\(", (ROOT / "ktr/port.h").read_text(), re.M))
     check(len(asked) > 9, f"hardly any function in ktr/port.h: {asked}")
-    # With text patching, optimised, by the compiler's defaults; or without, without optimisation or for size, and not
-    # position independent: in turns over the compilers.
-    turn = (*COMPILERS.values(), *CLANG.values()).index(compiler_of)
-    ways = ((1, "2"), (0, "0s"[turn // 2 % 2]))
-    for patch, level in ways if WHOLE else ways[turn % 2:][:1]:
+    for patch, level in ways_of(arch, compiler_of):
         what = f"{arch}, {'' if patch else 'no '}text patching, -O{level}"
         command = freestanding(compiler if patch else f"{compiler} {FIXED[arch]}", port(patch))
         sources = (KTR / "ktr.c", KTR / "dif.c", *(port(patch) / name for name in ("port.c", "trace.c", "d.c")))
@@ -172,7 +186,10 @@ def compiles(arch, compiler_of):
         check_eq(re.findall(r"\t((?:amo|lr\.|sc\.|ldx|stx|cas|swp|lock|xchg)\S*)", record), [],
                  f"{what}: atomic instructions in ktr_record6()")
         if level != "0":
-            check_eq(len(re.findall(r"\t(?:dmb|fence)\b", record)), BARRIERS[arch], f"{what}: barriers in ktr_record6()")
+            # Older Clangs make one for riscv64 of what orders a thread and its own interrupts, too, and needs none.
+            most = BARRIERS[arch] + (arch == "riscv64" and "clang" in compiler)
+            found = len(re.findall(r"\t(?:dmb|fence)\b", record))
+            check(BARRIERS[arch] <= found <= most, f"{what}: {found} barriers in ktr_record6(), expected {most}")
         links(arch, command, level, objects)
 
 
@@ -209,20 +226,22 @@ void ktr_port_patch(void) { }
 for _arch in COMPILERS:
     for _compiler in (COMPILERS[_arch], CLANG[_arch]):
         test(f"the two files compile alone, link without libgcc, and ask for nothing but the port ({_arch}, "
-             f"{_compiler.split()[0]})")(lambda *args, of=(_arch, _compiler): compiles(*of))
+             f"{_compiler.split()[0]})")(
+                 lambda *args, of=(_arch, _compiler): compiles(*of) if ways_of(*of) else left_out())
 
 
 @test("no warning by -Wpedantic, from C11 to C23, strict and GNU")
 def pedantic():
-    """What needs the optimizer is warned of where the two files are compiled alone. Each compiler takes both modes and
-    all years, by turns with the other; each of the three years has text patching once."""
-    for n, (year, mode, compiler) in enumerate(itertools.product(("11", "17", "2x"), ("c", "gnu"), HOSTED)):
-        if not WHOLE and (n + n // 2 + n // 4) % 2:
-            continue
-        for folder in (port(0), port(1)) if WHOLE else (port(int(n in (3, 5, 8))),):
-            command = freestanding(clang(compiler) + " -mgeneral-regs-only", folder, f"-std={mode}{year} {WARNINGS}")
-            for source in (KTR / "ktr.c", folder / "trace.c", KTR / "dif.c", folder / "d.c"):
-                run(f"{command} -fsyntax-only {source}")
+    """What needs the optimizer is warned of where the two files are compiled alone. A run of everything has each year
+    once, and three pairs of a mode and a compiler."""
+    years, pairs = ("11", "17", "2x"), [*itertools.product(("c", "gnu"), HOSTED)]
+    rows = itertools.product(years, pairs, (0, 1))
+    if seed():
+        rows = zip(shuffled(years, "years"), shuffled(pairs, "modes"), (0, 1, 0))
+    for year, (mode, compiler), patch in rows:
+        command = freestanding(clang(compiler) + " -mgeneral-regs-only", port(patch), f"-std={mode}{year} {WARNINGS}")
+        for source in (KTR / "ktr.c", port(patch) / "trace.c", KTR / "dif.c", port(patch) / "d.c"):
+            run(f"{command} -fsyntax-only {source}")
 
 
 def memory(folder, options=""):
@@ -276,7 +295,7 @@ def small_log():
     """Its sources are compiled one by one: the headers must agree in any order."""
     folder, program, trace = HERE / "small", scratch() / "small", scratch() / "small.ktr"
     sources = re.search(r"^KTR_KERNEL_SRCS := \\\n((?:\t.*\n)+)", (ROOT / "ktr/sources.mk").read_text(), re.M)[1].replace("\\", "").split()
-    run(f"gcc -std=gnu11 -Og -g1 {WARNINGS} -fsanitize=address,undefined -fno-sanitize-recover=all -I{ROOT} -I{folder} "
+    run(f"gcc -std=gnu11 -O0 -g1 {WARNINGS} -fsanitize=address,undefined -fno-sanitize-recover=all -I{ROOT} -I{folder} "
         f"{folder}/small.c {' '.join(sources)} ktr/port/ktr_port_default.c {' '.join(SYMBOLS)} -o {program}")
     trace.write_bytes(run([program])[0])
     events = decoded(trace).events
@@ -312,7 +331,7 @@ def freertos():
                        "FreeRTOS.h": (HERE / "freertos.inc").read_text()}.items():
         (folder / name).write_text(text)
     for path in (f"{folder}/freertos.c", f"{KTR}/ktr.c"):
-        run(f"gcc -O2 -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
+        run(f"gcc -Og -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
 
 
 @test("32-bit and big-endian machines, and more than 64 CPUs, are refused, with the reason")
@@ -367,11 +386,17 @@ def cxx(compiler, patch):
         check_eq(out.splitlines(), CXX_EVENTS, f"{compiler} -std={standard} -O{level}: events")
 
 
+def hosted_turn(compiler, patch):
+    """Is it the turn of GCC and C++, or of Clang, to have the log with text patching, or without?"""
+    return not seed() or shuffled((0, 1), "text patching")["clang" in compiler] == patch
+
+
 CXX_EVENTS = ["early", "main 1 2 3 4 5 6", "inline 1", "template int 4", "template char 1", "member 7 text", "lambda 8",
               "inline 2", "template int 4", "template long 8", "nameless 3", "state of main"]
 for _compiler, _patch in itertools.product(("g++", "clang++"), (0, 1)):
     test(f"C++: trace points in inline and template functions, lambdas and members, by {_compiler}, "
-         f"{'with' if _patch else 'without'} text patching")(lambda *args, of=(_compiler, _patch): cxx(*of))
+         f"{'with' if _patch else 'without'} text patching")(
+             lambda *args, of=(_compiler, _patch): cxx(*of) if hosted_turn(*of) else left_out())
 
 
 @test("aarch64's GCC compiles trace points in C and C++ in its default, position-independent code")
@@ -471,6 +496,8 @@ def kernel_events(r):
 def hosted_or_skip(compiler, patch, restartable):
     if (patch or restartable) and os.uname().machine != "x86_64":
         raise Skipped("embed/kernel.c patches the no-ops of x86_64, and embed/record.inc is x86_64's")
+    if compiler not in part(HOSTED, 2, "restartable") if restartable else not hosted_turn(compiler, patch):
+        left_out()
     hosted(compiler, patch, restartable)
 
 
@@ -482,13 +509,14 @@ for _compiler, (_patch, _restartable, _what) in itertools.product(HOSTED, (
 
 @test("the README's user-space port: threads and signal handlers record, each event once, and ThreadSanitizer sees no race")
 def threads():
-    """All of a thread's events are there, in order, and those of its handlers but for what was refused."""
+    """All of a thread's events are there, in order, and those of its handlers but for what was refused. Where a run of
+    everything has no ThreadSanitizer here, a process that dtrace traces has it."""
     folder, trace = scratch() / "threads", scratch() / "threads.ktr"
     folder.mkdir(exist_ok=True)
     (folder / "ktr_port.h").write_text(readme()["user.h"])
     (folder / "user.c").write_text(readme()["user.c"])
     # ThreadSanitizer runs a signal handler between a thread's calls; without it, anywhere.
-    for options in (THREAD_SANITIZER, "clang -O2"):
+    for options in part((THREAD_SANITIZER, "clang -O2"), 2, "threads"):
         run(f"{clang(options)} -std=gnu11 {WARNINGS} -pthread -Wl,--wrap=ktr_cpu_init -I{KTR} -I{folder} {folder}/user.c {HERE}/threads.c "
             f"{KTR}/ktr.c {' '.join(SYMBOLS)} -o {folder}/program")
         trace.write_bytes(run([folder / "program"])[0])
@@ -546,13 +574,16 @@ def hart(cpu, mine, missing, loops, ticks):
 
 
 # On one hart with text patching, on four without: each has the log compiled for it, which takes longer than the test.
-for _harts, _patch in itertools.product((1, 4), (0, 1)) if WHOLE else ((1, 1), (4, 0)):
+for _harts, _patch in ((1, 1), (4, 0)) if seed() else itertools.product((1, 4), (0, 1)):
     test(f"a bare-metal riscv64 program records from its loop and from the timer interrupt: {_harts} harts, "
          f"{'with' if _patch else 'without'} text patching")(lambda harts=_harts, patch=_patch: example(harts, patch) and None)
 
 
+TRACED = shuffled(("clang -O2 -g", "gcc -Og -g"), "traced")[0] if seed() else "clang -O2 -g"
+
+
 @functools.cache
-def traced(compiler="clang -O2 -g"):
+def traced(compiler=TRACED):
     """A process as a kernel with D, whose memory is what the README says for its eight CPUs. The clock of all threads
     but the one that answers dtrace may be ahead (embed/traced.c)."""
     folder = scratch() / f"traced-{len(compiler)}"
@@ -570,6 +601,7 @@ def traced(compiler="clang -O2 -g"):
 
 
 DTRACE = ROOT / "build/host/dtrace"
+EXAMPLES = ("riscv64-dif-4-0", "riscv64-dif-1-1")  # on four harts without text patching, and on one with it
 ENDS = "app:::begin { } app:::done { exit(0); }"  # of the process
 
 
@@ -625,8 +657,9 @@ def process():
 
 @test("dtrace --target says what is wrong with the line, or with the ELF")
 def wrong_target():
-    make("build/host/dtrace", "build/ktr/riscv64-dif-1-1")
-    process, other, path = traced(), KTR / "riscv64-dif-1-1", scratch() / "wrong.socket"
+    other = KTR / part(EXAMPLES, 2, "examples")[0]
+    make("build/host/dtrace", f"build/ktr/{other.name}")
+    process, path = traced(), scratch() / "wrong.socket"
     with serving(process, path):
         for line, kernel, said in (
                 (f"unix:{path}", other, r"the kernel has \d+ trace points, and the ELF \d+, which are not the same"),
@@ -724,7 +757,9 @@ def late():
 def process_sanitized():
     """Without types: pahole does not know what the sanitizers' own language is."""
     make("build/host/dtrace")
-    for kind in (THREAD_SANITIZER, "gcc -Og -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"):
+    kinds = (THREAD_SANITIZER, "gcc -Og -g1 -fsanitize=address,undefined -fno-sanitize-recover=all")
+    threads_have = THREAD_SANITIZER in part((THREAD_SANITIZER, "clang -O2"), 2, "threads")
+    for kind in (kinds[threads_have],) if seed() else kinds:
         at = scratch() / f"{len(kind)}.socket"
         with serving(traced(kind), at) as p:
             for program in ("syscall:::entry { @[execname] = count(); self->t = arg1; } "
@@ -739,7 +774,7 @@ def process_sanitized():
 def traced_example():
     listing, expected = readme()["d.sh"], readme()["d.out"]
     build, start, command = re.fullmatch(r"make (.*?)\n(qemu.*?) &\n(.*)", listing, re.S).groups()
-    for kernel in ("riscv64-dif-4-0", "riscv64-dif-1-1"):
+    for kernel in part(EXAMPLES, 2, "examples"):
         at = scratch() / f"{kernel}.socket"
         change = {"riscv64-dif-4-0": kernel, "unix:line": f"unix:{at}", "-smp 4": f"-smp {kernel[12]}"}
         here = functools.partial(re.sub, "|".join(change), lambda m: change[m[0]])

@@ -9,7 +9,7 @@ import select
 import subprocess
 import tempfile
 
-from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main
+from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main, part
 
 MEMORY_KB = 1024  # by which memory may differ
 DEAD = 60_000  # threads, one after the other
@@ -74,9 +74,10 @@ def peak_kb(command, data):
 
 
 def long_stream_takes_no_more_memory(tmp):
-    """Ten times as many events need the same memory, so a gigabyte of stream would, too."""
+    """Ten times as many events need the same memory, so a gigabyte of stream would, too. In a run of everything for a
+    third of the formats."""
     long = subprocess.run([KTR_GEN, "mix", "600000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
-    for name, _ in export_formats():
+    for name, _ in part(export_formats(), 3, "long stream"):
         small, big = (peak_kb([KTRDUMP, "--format", name, "-o", tmp / f"{name}{len(data)}", "-"], data) for data in (MIX, long))
         expect(big < small + MEMORY_KB, f"{name}: {small} KB for {len(MIX):,} bytes, {big} KB for {len(long):,}")
 
@@ -84,7 +85,7 @@ def long_stream_takes_no_more_memory(tmp):
 def dead_threads_leave_little_memory_in_use(tmp):
     few, many = (subprocess.run([KTR_GEN, "forks", str(n)], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
                  for n in (DEAD // 10, DEAD))
-    for name, most in DEAD_BYTES.items():
+    for name, most in part(DEAD_BYTES.items(), 3, "dead threads"):
         kb = [peak_kb([KTRDUMP, "--format", name, *([] if name in ("text", "jsonl") else ["-o", tmp / f"{name}{len(data)}"]), "-"],
                       data) for data in (few, many)]
         each = (kb[1] - kb[0] - MEMORY_KB) * 1024 / (DEAD * 9 // 10)

@@ -13,6 +13,7 @@ from export_help import equal, expect
 sys.path[:0] = [str(x.ROOT / "tests"), str(x.ROOT / "tests/soak")]
 import guest  # noqa: E402
 import items as suite  # noqa: E402
+import part  # noqa: E402
 
 RUN = x.ROOT / "tests/run"
 
@@ -198,6 +199,62 @@ def an_item_is_a_line_and_failures_say_what_they_found(tmp):
     expect("bad: right" in (tmp / "tests.tap").read_text() and '"cpu_s"' in (tmp / "tests.json").read_text(), "build/tests.tap and tests.json")
 
 
+def with_seed(text, call, **more):
+    """What call() returns with KESTREL_SEED=text."""
+    before = dict(os.environ)
+    os.environ |= {"KESTREL_SEED": text} | more
+    try:
+        return call()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def a_seed_chooses_a_part(_):
+    """The same seed always the same; all parts together have each case."""
+    cases = [f"case {n}" for n in range(23)]
+    parts = [with_seed(f"{n:012x}", lambda: part.part(cases, 3, "numbers")) for n in range(40)]
+    equal({len(p) for p in parts}, {8}, "cases of a part")
+    equal(sorted({case for p in parts for case in p}), sorted(cases), "cases of all parts")
+    expect(len({tuple(p) for p in parts}) > 35, "many parts are the same")
+    expect(all(p == sorted(p, key=cases.index) for p in parts), "the order of the cases")
+    equal(with_seed(f"{7:012x}", lambda: part.part(cases, 3, "numbers")), parts[7], "a part again")
+    expect(with_seed(f"{7:012x}", lambda: part.part(cases, 3, "others")) != parts[7], "parts of two lists are the same")
+    equal(with_seed("", lambda: part.part(cases, 3, "numbers")), cases, "without a seed")
+    equal(with_seed("7", lambda: part.part(cases, 3, "numbers"), KESTREL_WHOLE="1"), cases, "in make soak")
+    head = x.run("git", "-C", x.ROOT, "rev-parse", "HEAD")[1].strip()
+    equal(with_seed("", lambda: part.seed_of(x.ROOT)), head[:12] or "none", "the seed of a commit")
+
+
+def each_script_runs_with_sanitizers_now_and_then(_):
+    def left_out(check):
+        items = suite.find_items(suite.ARCHS)
+        suite.spare_sanitizers(items, check)
+        spared = {i.name for i in items if i.left_out}
+        equal(spared, {i.name for i in items if i.command == i.plain}, "scripts over plain programs")
+        return spared
+    scripts = {i.name for i in suite.find_items(suite.ARCHS) if i.plain}
+    expect(len(scripts) > 12 and all(name.startswith("sanitize/asan/") for name in scripts), f"{scripts}")
+    parts = [with_seed(str(n), lambda: left_out(False)) for n in range(40)]
+    equal({len(p) for p in parts}, {len(scripts) * 2 // 3}, "scripts of a part without sanitizers")
+    equal(set.intersection(*parts), set(), "scripts that never run with sanitizers")
+    equal(with_seed("1", lambda: left_out(True)), scripts, "scripts without sanitizers in make check")
+    equal(with_seed("1", lambda: left_out(False), KESTREL_WHOLE="1"), set(), "and in make soak")
+
+
+def a_run_of_everything_says_its_seed(tmp):
+    """Only such a run has one, and with it the part that failed can be made again."""
+    program = suite_of(tmp, one="echo 1..1; echo not ok 1 - $KESTREL_SEED; exit 1", two="echo 1..1; echo ok 1 - fine")
+    for before, words, expected in (("", (), "[0-9a-f]{12}|none"), ("abc", (), "abc"), ("", ("one",), None)):
+        status, out, err = x.run("env", f"KESTREL_SEED={before}", "/usr/bin/python3", program, *words)
+        equal((status, err), (1, ""), f"status and errors; {out}")
+        said = re.findall(r"^# (?:seed |the same part again: KESTREL_SEED=|failed: one: \b)(.*)$", out, re.M)
+        equal(len(said), 3 if expected else 0, f"seeds said, {said}, in {out}")
+        expect(all(re.fullmatch(expected, text) for text in said), f"{words}: {said}")
+
+
 if __name__ == "__main__":
-    x.main([a_soak_counts_what_is_in_its_files, globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
+    x.main([a_seed_chooses_a_part, each_script_runs_with_sanitizers_now_and_then, a_run_of_everything_says_its_seed,
+            a_soak_counts_what_is_in_its_files, globs_choose_items, glob_without_an_item_is_refused,
+            kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
             each_glob_over_tests_reaches_the_program, an_item_does_not_run_beside_itself, a_run_that_is_interrupted_leaves_no_files, an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])
