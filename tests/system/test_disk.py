@@ -663,9 +663,9 @@ def names():
         os.utime(d, (10**9, 10**9))
     disk = make("64M", "-N", "20000", folder=folder)
     total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
-    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * times(2, 3) + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
                   disk, mem="64M", smp=2)
-    check_eq(sum(map(int, out.split()[:-3])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(sum(map(int, out.split()[:-3])), times(2, 3) * (total - 2), f"names that are found:\n{out}")
     check_eq(out.split()[-3:], ["t1000000000", "60", "59"], "times of directories, and the names of the current one")
     fsck(disk)
 
@@ -725,9 +725,8 @@ def pieces():
 def larger():
     disk = make("64M", "-b", "4096")
     out = on_disk("dd if=/dev/zero bs=1M count=24 2> /dev/null | tr '\\0' k > /mnt/big\n"
-                  "md5sum < /mnt/big; cat /mnt/big | tr -d k | wc -c; ls -l /mnt/big | awk '{print $5}'; grep MemFree /proc/meminfo\n",
+                  "cat /mnt/big | tr -d k | wc -c; ls -l /mnt/big | awk '{print $5}'; grep MemFree /proc/meminfo\n",
                   disk, smp=2, mem="48M")
-    check_eq(sums(out), [hashlib.md5(b"k" * (24 << 20)).hexdigest()], "sum")
     check_match(rf"^0\n{24 << 20}\nMemFree: +(\d+)", out, "the file")
     check(int(re.search(r"MemFree: +(\d+)", out)[1]) > 16000, out)
     fsck(disk)

@@ -278,8 +278,8 @@ socat -u ABSTRACT-RECV:abstract CREATE:/tmp/got &
 until grep -q @abstract /proc/net/unix; do :; done
 echo a datagram | socat -u - ABSTRACT-SENDTO:abstract
 until grep datagram /tmp/got; do :; done
-hackbench -l 5 -g 1 | tail -1
-hackbench -l 5 -g 1 -T | tail -1
+hackbench -l 2 -g 1 | tail -1
+hackbench -l 2 -g 1 -T | tail -1
 export TERM=screen LANG=C.UTF-8 SHELL=/bin/sh
 tmux -f /dev/null new-session -d -s one 'echo in a window; cat'
 tmux send-keys -t one typed Enter
