@@ -278,7 +278,7 @@ KTEST(kprobe_made_switched_and_removed_while_all_cpus_run_there)
 		KT_ASSERT(thread_create("victim", PRIO_KERN, runner, NULL) != NULL);
 	for (unsigned round = 0; round < 2; round++) {
 		/* Each that comes or goes stops all CPUs. */
-		probe_each(round % 2, ktest_times(8 * ncpus, 1));
+		probe_each(round % 2, ktest_times(16 * ncpus, 1));
 		for (unsigned i = 0; i < 2; i++) {
 			ktr_select(KTR_OWNER_COMMAND, "kprobe:::kt*", true, NULL, err, sizeof(err));
 			run_victims(round % 2);
@@ -378,7 +378,7 @@ KTEST(kprobe_groups_have_a_limit_which_is_told)
 
 KTEST(kprobe_made_and_removed_many_times_leaves_nothing)
 {
-	unsigned times = ktest_times(10000, 100000);
+	unsigned times = ktest_times(3000, 100000);
 	size_t used = heap_bytes_used();
 	bool (*taken)(const char *, const char *) = kprobe_name_taken;
 

@@ -20,7 +20,7 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
-#define SWITCH_NS     400000000ull
+#define SWITCH_NS     200000000ull
 #define SWITCH_MAX_NS 200000000000ull
 
 static bool stop;         /* atomic */

@@ -239,7 +239,7 @@ come_and_go(unsigned i, void *arg)
 			KT_EQ(hook_outer(1), 9);
 		return;
 	}
-	for (unsigned round = 0; round < ktest_times(24 / ncpus, 40); round++) {
+	for (unsigned round = 0; round < ktest_times(16 / ncpus, 40); round++) {
 		int owner = ktr_owner_register("test", count);
 
 		KT_GT(owner, 1);

@@ -242,7 +242,7 @@ static long wake_at, awake_at[SLEEPERS];
 static void *
 sleeps_until(void *arg)
 {
-	long *awake = arg, at = wake_at + (awake - awake_at < SLEEPERS / 2 ? 200 : 20) * MS;
+	long *awake = arg, at = wake_at + (awake - awake_at < SLEEPERS / 2 ? 80 : 20) * MS;
 	struct timespec until = {at / 1000000000, at % 1000000000};
 
 	if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &until, NULL) == 0 &&
@@ -251,13 +251,16 @@ sleeps_until(void *arg)
 	return NULL;
 }
 
-/* Half of them began to sleep first, and wake last. */
-static int
-sleepers_wake_in_order(void *arg)
+/*
+ * Half of them began to sleep first, and wake last. Only where instructions count: what a host
+ * takes from a CPU is time of the process, too, and may be more than that between the two halves.
+ */
+int
+cputime_sleepers(void)
 {
 	pthread_t sleepers[SLEEPERS], thread;
 
-	wake_at = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 1000 * MS;
+	wake_at = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 100 * MS;
 	for (int i = 0; i < SLEEPERS; i++)
 		if (pthread_create(&sleepers[i], NULL, sleeps_until, &awake_at[i]) != 0)
 			return 1;
@@ -487,7 +490,6 @@ test_cputime(void)
 	       "clock_nanosleep by a CPU clock");
 	result(in_child(ends_of_threads_lose_no_time, NULL) == 0,
 	       "and after many threads have ended");
-	result(in_child(sleepers_wake_in_order, NULL) == 0, "and of many threads");
 	result(in_child(times_that_are_over, NULL) == 0, "times that are over");
 	result(in_child(clock_of_an_ended_thread, NULL) == 0, "a timer by an ended thread's clock");
 	result(in_child(ends_while_they_run, &(int){0}) == 0 &&

@@ -62,6 +62,7 @@ int room_as_executed(void);
 
 /* cputime.c: the same on Linux. */
 void test_cputime(void);
+int cputime_sleepers(void); /* 0: many threads wake in the order of their times */
 
 /* clones.c: the same on Linux. */
 void test_clones(void);

@@ -255,6 +255,8 @@ main(int argc, char *argv[])
 		return ptys_reserved();
 	if (argc == 3 && strcmp(argv[1], "forgotten") == 0)
 		return queue_forgotten((unsigned)atoi(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "sleepers") == 0)
+		return cputime_sleepers();
 	if (argc == 3 && strcmp(argv[1], "beside") == 0)
 		return usage_beside((unsigned)atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "caps-executed") == 0)

@@ -9,7 +9,7 @@ import time
 
 from console import DB, db, ended, guest, prompt, shell, stopped_by_request
 import harness
-from harness import (DEADLINE_S, FIRMWARE, MACHINE, check, check_eq, check_match, ktr_stats, ktrdump, main,
+from harness import (DEADLINE_S, FIRMWARE, MACHINE, WHOLE, check, check_eq, check_match, ktr_stats, ktrdump, main,
                      portable_test as test, scratch_file, times, wait_for)
 
 
@@ -92,6 +92,8 @@ def random_conf():
 @test("a command line as long as the loader permits is read completely: its last word counts")
 def long_command_line():
     for firmware in FIRMWARE:
+        if firmware == "uefi" and not WHOLE:
+            continue  # GRUB passes on as many characters, by the same lines of grub.cfg
         length = MACHINE.words_max[firmware] - 200
         words = " ".join(f"word{i}=x" for i in range(length // 8))[:length].rpartition(" ")[0]
         run = boot("sysctl -n debug.ktr.entries\n", firmware=firmware,

@@ -10,7 +10,7 @@ import signal
 
 from console import close, gdb, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
-from harness import (LINUX_TEST, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
+from harness import (LINUX_TEST, WHOLE, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
                      portable_test, scratch, scratch_file, tap, test, times)
 from qmp import Qmp
 
@@ -28,7 +28,7 @@ def on_disk(script, disk, *options, **how):
 
 
 FILES = """cd /mnt
-mkdir -p a/b/c; echo one > a/one; seq 300000 > a/b/seq; md5sum a/b/seq; seq 300000 | md5sum
+mkdir -p a/b/c; echo one > a/one; seq 100000 > a/b/seq; md5sum a/b/seq; seq 100000 | md5sum
 ln a/one a/b/two; ln -s ../one a/b/link; ln -s {long} a/longlink; cat a/b/two a/b/link; readlink a/longlink | wc -c
 mv a/b/c d; mv d/../a/b/seq d/seq2; md5sum d/seq2; ls -1 a/b; rm a/one; cat a/b/two
 chown 7:8 a/b/two; chmod 2751 a/b/two; touch -d '2001-02-03 04:05:06' a/b/two; stat -c '%a %u %g %h %s' a/b/two
@@ -55,7 +55,7 @@ def files(smp, block):
 
 
 for _smp in cpus("files of a disk"):
-    for _block in (1024, 4096):
+    for _block in (1024, 4096) if WHOLE else (1024,) if _smp == 1 else (4096,):
         test(f"files, directories and links on a disk are made, moved and removed, blocks of {_block} bytes, {_smp} CPUs")(
             lambda smp=_smp, block=_block: files(smp, block))
 
@@ -663,9 +663,9 @@ def names():
         os.utime(d, (10**9, 10**9))
     disk = make("64M", "-N", "20000", folder=folder)
     total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
-    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * times(2, 3) + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
                   disk, mem="64M", smp=2)
-    check_eq(sum(map(int, out.split()[:-3])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(sum(map(int, out.split()[:-3])), times(2, 3) * (total - 2), f"names that are found:\n{out}")
     check_eq(out.split()[-3:], ["t1000000000", "60", "59"], "times of directories, and the names of the current one")
     fsck(disk)
 
@@ -675,7 +675,7 @@ def machine(name):
     disk, shared = make("16M"), scratch() / name
     shared.mkdir()
     (shared / "given").write_text("by the host\n")
-    run = boot("seq 100000 > /mnt/f; sync; md5sum < /mnt/f; seq 100000 | md5sum; cat /host/given\n"
+    run = boot("seq 20000 > /mnt/f; sync; md5sum < /mnt/f; seq 20000 | md5sum; cat /host/given\n"
                "md5sum < /mnt/f > /host/sum; dmesg | grep -c '^[^a-z]*virtio-[a-z0-9]*: '\n",
                options=["--machine", name, "--disk", str(disk), "--share", str(shared), "--trace-line", "virtio"],
                smp=2, mask="PROC", trace=True).expect()
@@ -697,7 +697,7 @@ for _machine, _arch in (("q35", PC), ("pc", PC), ("virt,gic-version=2", ARM), ("
 def stress():
     for smp in cpus():
         disk = make("48M", "-b", "1024")
-        out = on_disk(f"step={times(3000, 9000)}\n"
+        out = on_disk(f"step={times(1500, 9000)}\n"
                       "work() { mkdir /mnt/w$1; cd /mnt/w$1; for i in 1 2 3 4 5 6 7 8; do seq $((i * step)) > f$i; md5sum < f$i > s$i; mv f$i g$i;\n"
                       "md5sum < g$i | cmp - s$i || echo BAD; ln g$i h$i; rm g$i; [ $i = 4 ] && sync; done; cat h* | md5sum; cd /; rm -r /mnt/w$1/h[1-6]; }\n"
                       "for n in 1 2 3 4 5; do work $n & done; wait; sync; echo done\n", disk, smp=smp)
@@ -725,9 +725,8 @@ def pieces():
 def larger():
     disk = make("64M", "-b", "4096")
     out = on_disk("dd if=/dev/zero bs=1M count=24 2> /dev/null | tr '\\0' k > /mnt/big\n"
-                  "md5sum < /mnt/big; cat /mnt/big | tr -d k | wc -c; ls -l /mnt/big | awk '{print $5}'; grep MemFree /proc/meminfo\n",
+                  "cat /mnt/big | tr -d k | wc -c; ls -l /mnt/big | awk '{print $5}'; grep MemFree /proc/meminfo\n",
                   disk, smp=2, mem="48M")
-    check_eq(sums(out), [hashlib.md5(b"k" * (24 << 20)).hexdigest()], "sum")
     check_match(rf"^0\n{24 << 20}\nMemFree: +(\d+)", out, "the file")
     check(int(re.search(r"MemFree: +(\d+)", out)[1]) > 16000, out)
     fsck(disk)

@@ -104,7 +104,7 @@ def exported():
     check_match(r"parse_and_execute +bash`parse_and_execute +\n +bash`parse_and_execute\n", out.lstrip(), "names")
 
 
-@test("-A writes a program for a boot, which begins before the other CPUs start; -ae fetches what it traced")
+@portable_test("-A writes a program for a boot, which begins before the other CPUs start; -ae fetches what it traced")
 def anonymous():
     image = scratch_file(".dif")
     out, status = host("-A", "-o", str(image), "-n", "fbt::arch_cpu_start:entry { self->in = timestamp; } fbt::arch_cpu_start:return /self->in/ "
@@ -149,7 +149,7 @@ IN_ORDER = ("int no; syscall::write:entry /progenyof($target) && arg0 == 1/ "
             "profile-997 /cpu == 1/ { if (no) { tracemem(&`boot_info, 60000); } trace(\"\"); }")
 
 
-@test("what several CPUs record is printed in the order of time, whenever each is read")
+@portable_test("what several CPUs record is printed in the order of time, whenever each is read")
 def in_order():
     path = scratch_file(".sh")
     path.write_text(PING)

@@ -184,7 +184,7 @@ poweroff 7
 """
 
 
-@test("after a reset with all probes on, the ring of the boot before has the events that were on the line")
+@portable_test("after a reset with all probes on, the ring of the boot before has the events that were on the line")
 def reset():
     trace = scratch_file(".ktr")
     boot(REBOOT, smp=4, options=["--reboot", "--trace", str(trace), "--set", "debug.ktr.alq_enable=0"]).expect(7)

@@ -59,7 +59,7 @@ def save_outside():
         same_events(events, db_events(c))
 
 
-@test("ktr show, stats, sites, ps and bt all work on a busy machine, which goes on afterwards")
+@portable_test("ktr show, stats, sites, ps and bt all work on a busy machine, which goes on afterwards")
 def live():
     with machine(smp=4) as (c, socket, _):
         shell(c, "load mix -n 1000000 -j 4 > /dev/null &")
@@ -175,7 +175,7 @@ def user_mode():
         lists_threads(out)
 
 
-@test("ktr core opens a memory dump and shows the same as ktrdump -M; another kernel's is refused")
+@portable_test("ktr core opens a memory dump and shows the same as ktrdump -M; another kernel's is refused")
 def core():
     with machine("--set", "debug.ktr.entries=512", smp=2) as (c, _, qmp):
         shell(c, "load mix -n 2 -j 2 > /dev/null")

@@ -178,11 +178,11 @@ def every_form():
     for first in range(0, len(places), BATCH):
         some = places[first:first + BATCH]
         script += [f"ktr probe add 'p:k{n} {name}+{at} $stack0 %sp' 2> /dev/null" for n, (name, at) in enumerate(some)]
-        script += ["ktr on kprobe:::", "load mix -n 2 -j 4", "ktr off", "ktr probe list"]
+        script += ["ktr on kprobe:::", f"load mix -n {times(1, 2)} -j 4", "ktr off", "ktr probe list"]
         script += [f"ktr probe del k{n} 2> /dev/null" for n in range(len(some))]
     run = boot("\n".join([*script, "sysctl -n debug.fbt.text", ""]), smp=4).expect()
     rounds = -(-len(places) // BATCH)
-    check_eq(len(re.findall(r"^load mix: n=2 jobs=4 ok, \d+ ms$", run.out, re.M)), rounds, "loads that succeeded")
+    check_eq(len(re.findall(r"^load mix: n=\d jobs=4 ok, \d+ ms$", run.out, re.M)), rounds, "loads that succeeded")
     hits = [int(n) for n in re.findall(r"^k\d+ +off +(\d+) ", run.out, re.M)]
     check(len(hits) > len(places) // 4 and sum(n > 0 for n in hits) > 25, f"{len(hits)} probes, {sum(n > 0 for n in hits)} were hit")
     before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
@@ -247,14 +247,14 @@ def several_storm():
     turn += "".join(f"echo '-:many {f}' >> kprobe_events\necho '-:ends {f}' >> kprobe_events\n" for f in functions)
     body = "load mix -n 4 -j 4 &\n" + 4 * turn + "wait\n"
     run = boot(CD + "sysctl -n debug.fbt.text\necho 'p:many sys_write a=$stack0' > kprobe_events\necho 'r:ends sys_write $retval' >> kprobe_events\n"
-               "echo 1 > events/kprobes/enable\n" + times(2, 4) * body + f"turn() {{\n{turn}}}\n" +
+               "echo 1 > events/kprobes/enable\n" + times(1, 4) * body + f"turn() {{\n{turn}}}\n" +
                # Quiet turns: a leak of one object takes a page or more in each ten; the first ten fill what the heap keeps. In the
                # suite the events are off in them: each change of the code takes a guest on four CPUs 20 ms.
                f"echo {times(0, 1)} > events/kprobes/enable\n" +
                2 * ("for i in 1 2 3 4 5 6 7 8 9 10; do turn; done\nsysctl -n vm.pages.free\n") + "for i in 1 2 3 4 5 6 7 8 9 10; do turn; turn; done\n"
                "sysctl -n vm.pages.free\ncat kprobe_profile\necho 0 > events/kprobes/enable\n"
                "echo > kprobe_events\nsysctl -n debug.fbt.text\n", smp=4).expect()
-    check_eq(len(re.findall(r"^load mix: n=4 jobs=4 ok, \d+ ms\r?$", run.out, re.M)), times(2, 4), "loads that succeeded")
+    check_eq(len(re.findall(r"^load mix: n=4 jobs=4 ok, ", run.out, re.M)), times(1, 4), "loads that succeeded")
     check_eq(re.findall(r"^sh: .*", run.out, re.M), [], "errors")
     before, after = re.findall(r"^([0-9a-f]{8})\r?$", run.out, re.M)
     check_eq(after, before, "checksum of the kernel's code")

@@ -12,7 +12,7 @@ import tempfile
 
 import console
 import tracecheck as tc
-from harness import BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test as test
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test as test, times
 
 sys.path.insert(0, str(ROOT / "tests/unit"))
 import ktrace_records  # noqa: E402
@@ -222,7 +222,7 @@ def many():
 
 
 ALL_ARE = "until test $(ps | grep -c '[u]ser_test ktrace many') = 7; do :; done\n"
-MOVES = "".join(f"ktrace -a -d -t u -f /tmp/{f} -p $pid\n" for f in "abababab")
+MOVES = "".join(f"ktrace -a -d -t u -f /tmp/{f} -p $pid\n" for f in "ab" * times(2, 4))
 
 
 def moved_between(program, moves, beginnings, of):
@@ -238,7 +238,7 @@ def moved_between(program, moves, beginnings, of):
 
 @test("six processes that are moved between two files while they run on four CPUs: each file is in the order of times")
 def moved_order():
-    moved_between("user_test ktrace many 6 0", ALL_ARE + MOVES, 24, "USER")
+    moved_between("user_test ktrace many 6 0", ALL_ARE + MOVES, 6 * times(2, 4), "USER")
 
 
 MOVES_THREADS = """until test $(ls /proc/$pid/task | wc -l) -ge 4; do :; done

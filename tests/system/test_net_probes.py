@@ -130,7 +130,7 @@ udp:::send, udp:::receive { printf("%s %s:%d %s:%d %d %d %d-%d\\n", probename, a
 udp:::send { @s = count(); } udp:::receive { @r = count(); } END { printa("%@d sent\\n", @s); printa("%@d received\\n", @r); }
 EOF
 ktr on INET
-dtrace -s /tmp/x.d -c 'linux_test datagrams' 2>&1
+dtrace -s /tmp/x.d -c 'linux_test brief datagrams' 2>&1
 ktr off
 ktrdump -q 2> /dev/null | grep -c 'udp send'; ktrdump -q 2> /dev/null | grep -c 'udp receive'
 """, smp=1, sets=["debug.ktr.entries=262144"], options=LINUX_TEST, mem="512M")

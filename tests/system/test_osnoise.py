@@ -22,8 +22,8 @@ def samples(text):
 @test("osnoise: with counted instructions nothing but interrupts and threads takes time: alone, beside a busy program, on the CPUs that are wanted")
 def noise():
     begin = "echo 100000 > osnoise/runtime_us; echo 200000 > osnoise/period_us\n"
-    alone, beside = ftrace(begin + "echo osnoise > current_tracer\nsleep 0.9\necho 0 > tracing_on; cat trace; echo nop > current_tracer; ps | grep -c '[o]snoise/'; echo 1 > tracing_on\n"
-                           "echo =====\necho osnoise > current_tracer\nload syscall -n 100000000 > /dev/null & sleep 0.9; echo 0 > tracing_on; kill $!; cat trace\n",
+    alone, beside = ftrace(begin + "echo osnoise > current_tracer\nsleep 0.7\necho 0 > tracing_on; cat trace; echo nop > current_tracer; ps | grep -c '[o]snoise/'; echo 1 > tracing_on\n"
+                           "echo =====\necho osnoise > current_tracer\nload syscall -n 100000000 > /dev/null & sleep 0.7; echo 0 > tracing_on; kill $!; cat trace\n",
                            options=["--icount"])
     check_eq(alone.split("\n")[-2], "0", "threads that are left")
     check_eq([set(samples(part)) for part in (alone, beside)], [{0}, {0}], "CPUs")
@@ -81,7 +81,7 @@ def late():
 @test("Debian's rtla runs: osnoise and timerlat, top and hist, with CPUs, a stop, and its trace")
 def rtla():
     need_package("rtla")
-    out = boot("cd /tmp\nrtla osnoise top -q -d 1s -r 20000 -p 40000 -c 0-1; echo status $?\nrtla osnoise hist -d 1s -r 20000 -p 40000 -b 10000 -E 20 -c 1; echo status $?\n"
+    out = boot("cd /tmp\nrtla osnoise top -q -d 1s -r 20000 -p 100000 -c 0-1; echo status $?\nrtla osnoise hist -d 1s -r 20000 -p 100000 -b 10000 -E 20 -c 1; echo status $?\n"
                "rtla timerlat top -q -d 1s; echo status $?\nrtla timerlat hist -d 1s -b 10000 -E 20 -c 0,1; echo status $?\nrtla timerlat top -q -d 60s -a 1; echo status $?\n"
                "head -n 40 timerlat_trace.txt; ls /sys/kernel/tracing/instances | wc -l; cat /sys/kernel/tracing/osnoise/cpus\n",
                smp=2, mem="512M", options=["--program", "rtla"]).expect().out.replace("\r", "")

@@ -105,7 +105,7 @@ def panic():
         check(any(e["text"].startswith("panic: ") for e in prev.values()), "no event of the panic")
 
 
-@test("the watchdog ends a hang with interrupts off, and the events before it are found")
+@portable_test("the watchdog ends a hang with interrupts off, and the events before it are found")
 def hang():
     _, prev, _ = dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.hang=1")
     check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")

@@ -175,7 +175,7 @@ def stack_overflow():
     dies_into_db("stack overflow into the guard page", "sysctl debug.kdb.stack_overflow=1", smps=cpus(of=(1, 2)))
 
 
-@test("deadlock of two spin locks with interrupts off, found by the watchdog")
+@portable_test("deadlock of two spin locks with interrupts off, found by the watchdog")
 def deadlock():
     dies_into_db("deadlock of two spin locks", "sysctl debug.watchdog.seconds=1 debug.kdb.deadlock=1", smps=(3,))
 
@@ -186,7 +186,7 @@ def hang_in_interrupt():
                  smps=(2,))
 
 
-@test("hangs that nobody notices, with interrupts off and in a handler: dump and reset")
+@portable_test("hangs that nobody notices, with interrupts off and in a handler: dump and reset")
 def hang_unnoticed():
     for knob, name in (("hang", "hang with interrupts off"), ("hang_interrupt", "hang in an interrupt handler")):
         with dying(1) as death:
@@ -228,7 +228,7 @@ def triple_fault():
             agree("triple fault", smp, routes, line)
 
 
-@test("a program that crashes while it is traced: the machine goes on, and so does its log")
+@portable_test("a program that crashes while it is traced: the machine goes on, and so does its log")
 def user_crash():
     for smp in cpus(of=(1, 2)):
         with dying(smp) as death:

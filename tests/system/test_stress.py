@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import tracecheck as tc
-from harness import BOOT, BUILD, DEADLINE_S, KTRDUMP, SLACK_S, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test, times
+from harness import BOOT, BUILD, DEADLINE_S, KTRDUMP, SLACK_S, ARCH, boot, check, check_eq, check_match, ktr_stats, main, portable_test, test, times
 
 SECONDS_GIVEN = os.environ.get("KESTREL_STRESS_SECONDS")
 try:
@@ -93,7 +93,7 @@ def read(path):
     return cpus
 
 
-@test("load mix with every class on, on four CPUs: every event is delivered whole or counted as lost")
+@portable_test("load mix with every class on, on four CPUs: every event is delivered whole or counted as lost")
 def mix():
     check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
     run = boot(SCRIPT.format(seconds=SECONDS, jobs=CPUS), smp=CPUS, trace=True, timeout=DEADLINE_S + 4 * SECONDS).expect()

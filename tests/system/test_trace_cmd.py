@@ -248,7 +248,7 @@ def perf_tools():
             raise Skipped("no package perf-tools-unstable: there is no network, or no list of packages (apt-get update)")
         subprocess.run(["dpkg-deb", "-x", *pathlib.Path(tmp).glob("*.deb"), tmp], check=True)
         files = [word for p in pathlib.Path(tmp).glob("usr/sbin/*-perf") for word in ("--file", f"/bin/{p.name}={p}")]
-        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; dd if=/dev/zero of=/mnt/f bs=1k count=4 conv=fsync 2> /dev/null; sleep 0.03; done' > /dev/null &\n" + "".join(
+        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; dd if=/dev/zero of=/mnt/f bs=1k count=4 conv=fsync 2> /dev/null; sleep 0.1; done' > /dev/null &\n" + "".join(
             f"{line.replace(' ', '-perf ', 1) if ' ' in line else line + '-perf'} 2>&1\necho =====\n" for line, _ in PERF_TOOLS)
         out = boot(CD + script + "kill $!\n", options=["--program", "bash", "--disk", str(scratch_file(".img")), *files], smp=2).expect().out.replace("\r", "").split("=====\n")
     for (line, pattern), text in zip(PERF_TOOLS, out[:-1], strict=True):

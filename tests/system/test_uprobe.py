@@ -270,7 +270,7 @@ LIBC = ["malloc", "free", "write", "read", "__clone", "__clone3", "_Fork", "__li
         "__memset_generic", "start_thread", "__futex_abstimed_wait_common"]
 
 
-@test("the C library's busiest functions have probes at their first instructions and at their returns: what linux_test checks of calls, signals, files, pipes and threads holds")
+@portable_test("the C library's busiest functions have probes at their first instructions and at their returns: what linux_test checks of calls, signals, files, pipes and threads holds")
 def libc():
     names = [name for name in LIBC if name in symbols()]
     check(len(names) > 10, f"functions: {names}")
@@ -287,7 +287,7 @@ def libc():
     check(len(hits) > times(40, 90) and sum(n > 0 for n in hits.values()) > times(30, 60), f"{len(hits)} probes, of which {sum(n > 0 for n in hits.values())} fired")
 
 
-@test("probes come and go while threads run through them, are killed in them, and programs begin; every page comes back")
+@portable_test("probes come and go while threads run through them, are killed in them, and programs begin; every page comes back")
 def storm():
     code = disassembly("probed_leaf", "probed_sum", "probed_recurse", "probed_handler")
     lines = [f"p:{name}_{i} /bin/linux_test:{at:#x}" for name, body in code.items() for i, at in enumerate(body)]

@@ -18,7 +18,7 @@
 #include "tests/user/raw.h"
 
 #define STRANGER 1000
-#define WAKES    60
+#define WAKES    20
 #define TURNS    8 /* half as many with real-time processes */
 
 static bool own;     /* the crowd is of the same user */
@@ -219,7 +219,7 @@ wake_up(const char *word, const struct kind *kind, unsigned n)
 	pid_t group = gather(kind, n);
 
 	for (unsigned i = 0; i < WAKES; i++) {
-		uint64_t due = now_us() + 5100 + 370 * (i % 50), us;
+		uint64_t due = now_us() + 5100 + 925 * i, us;
 
 		usleep((unsigned)(due - now_us()));
 		us = now_us() - due;
