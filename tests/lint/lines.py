@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4350,
     "kernel/dev": 3255,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6392,
+    "kernel/dtrace": 6420,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13365,
@@ -66,13 +66,13 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 88062,
+    "tests": 88180,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
-    "userland/bin/dtrace/check": 3416,
+    "userland/bin/dtrace/check": 3450,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
-    "userland/bin/dtrace/run": 3261,
+    "userland/bin/dtrace/run": 3620,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2335  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2360  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
