@@ -392,11 +392,12 @@ static unsigned
 is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site,
       const struct ktr_probe_name *name)
 {
+	unsigned n;
+
 	if (c->only != NULL)
 		return site == c->only[clause];
-	return uprobe_in_other(site, c->pids)
-		   ? 0
-		   : ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes);
+	n = ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes);
+	return n == 0 || uprobe_in_other(site, c->pids) ? 0 : n;
 }
 
 /* Makes the clauses at each probe, in the order of the probes' ids and then of the image; or, if

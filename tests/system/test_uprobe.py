@@ -232,7 +232,7 @@ def pid_provider():
                 "pid$target::main:fffff": r"D_PROC_OFF.*main has \d+ bytes",
                 f"pid$target::probed_leaf:{inside:x}": r"D_PROC_CREATEFAIL.*(no instruction begins there|no instruction is at that offset)",
                 "pid$target:a.out:-:zz": "D_PROC_NAME", "pid$target:a.out:-:ffffffff": "D_PROC_NAME",
-                "pid$target:::entry": "D_PROC_CREATEFAIL.*all 512 numbers"}
+                "pid$target:::entry": "D_PROC_CREATEFAIL.*all 2560 numbers"}
     counted, listed, wrong, by_p, rest = boot(
         "linux_test probed 300 > /tmp/other &\n"
         "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
@@ -267,7 +267,7 @@ def pid_provider():
 
 @portable_test("D's provider pid in libraries: by short names, by -c and by -p, in one that is mapped later; of two names the better one; names of addresses there")
 def pid_libraries():
-    calls, names, later, wrong, both = boot(
+    calls, names, later, wrong, both, many = boot(
         "dtrace -qn 'pid$target:libc:write:entry { @[probemod, probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\", probefunc] = count(); } "
         "pid$target::__write:entry { @[\"again\", probefunc] = count(); }' -c 'lt probed 1'\necho =====\n"
         "lt probed > /dev/null & p=$!\n"
@@ -276,7 +276,8 @@ def pid_libraries():
         "dtrace -ln 'pid$target:libgcc_s.so:_Unwind_Backtrace:' -c 'lt x'\necho =====\n"
         "dtrace -n 'pid$target:libnosuch:malloc:entry' -c 'lt x' 2>&1\ndtrace -n 'pid$target:libc:nosuch:entry' -c 'lt x' 2>&1\necho =====\n"
         "dtrace -qn 'pid$target:a.out:__write:entry, pid$target:a.out:write:entry { @[probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\"] = count(); }' "
-        "-c 'linux_test probed 1'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
+        "-c 'linux_test probed 1'\necho =====\ndtrace -ln 'pid$target:a.out:[a-k]*:' -c linux_test | grep -c 'entry$'\n"
+        "dtrace -qn 'pid$target:a.out:[a-k]*:, pid$target:a.out:probed_*: { @[probefunc] = count(); } END { trunc(@, 40); }' -c 'linux_test probed 1' | grep -o 'probed_ten *[0-9]*$'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
     writes = check_match(r"^  syscall +write +(\d+)$", calls, "system calls")[1]
     check_eq(re.findall(r"^  (libc\S+|again) +(\w+) +(\d+)$", calls, re.M), [("again", "write", writes), ("libc.so.6", "write", writes)], "calls in a library")
     check_match(r"^  libc.so.6 +libc.so.6`rand +libc.so.6 +\d+$", names, "a function of a library, and its name")
@@ -284,6 +285,7 @@ def pid_libraries():
     check_match(r"D_PDESC_ZERO.*neither /bin/lt nor a library of it is called libnosuch\n.*D_PROC_FUNC.*no function of /lib/libc.so.6 matches", wrong, "what is not there")
     writes = check_match(r"^  syscall +(\d+)$", both, "system calls")[1]
     check_eq(re.findall(r"^  write +(\d+)$", both, re.M), [str(2 * int(writes))], "two names of one function, which is called by the better one, and each of which runs the clause")
+    check(600 < int(many.split()[0]) < 1280 and re.search(r"\nprobed_ten +2\n", many) is not None, f"entries and returns of hundreds of functions: {many}")
 
 
 LIBC = ["malloc", "free", "write", "read", "__clone", "__clone3", "_Fork", "__libc_sigaction", "___pthread_mutex_lock", "___pthread_mutex_unlock", "memcpy",
