@@ -7,7 +7,7 @@ import tracecheck as tc
 from harness import BUILD, boot, check, check_eq, check_match, ktr_stats, main, portable_test, test
 
 ENTRIES = "debug.ktr.entries=262144"
-STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,vfs:::,callout_execute:::"
+STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,sysinfo:::,vfs:::,callout_execute:::"
 BUT_LOCKS = STABLE.replace("lockstat:::", "lockstat:::adaptive-block,lockstat:::spin-spin")
 PROBE = re.compile(r"(\w+):\w*:\w*:([\w-]+)(?:: (.*))?$")
 USER_TEST = ["--file", f"/bin/user_test={BUILD}/user_test"]
