@@ -232,7 +232,7 @@ def pid_provider():
                 "pid$target::main:fffff": r"D_PROC_OFF.*main has \d+ bytes",
                 f"pid$target::probed_leaf:{inside:x}": r"D_PROC_CREATEFAIL.*(no instruction begins there|no instruction is at that offset)",
                 "pid$target:a.out:-:zz": "D_PROC_NAME", "pid$target:a.out:-:ffffffff": "D_PROC_NAME",
-                "pid$target:::entry": "D_PROC_CREATEFAIL.*all 2560 numbers"}
+                "pid$target:::": "D_PROC_CREATEFAIL.*all 2560 numbers"}
     counted, listed, wrong, by_p, rest = boot(
         "linux_test probed 300 > /tmp/other &\n"
         "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
