@@ -412,7 +412,7 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 		uint32_t before = ecbs;
 		struct ktr_probe_name name;
 
-		if (dtrace_probe_id(site) != id || !ktr_site_is_probe(site))
+		if (!ktr_site_is_probe(site) || dtrace_probe_id(site) != id)
 			continue; /* BEGIN, END or ERROR once more, or none */
 		ktr_probe_name(site, &name);
 		for (uint32_t i = 0; i < c->d.h.clauses.count; i++) {

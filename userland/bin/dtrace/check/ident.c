@@ -208,10 +208,8 @@ unsigned dt_version;
 static bool
 is_later(const char *name)
 {
-	const char *word = dt_format(" %s ", name);
-
 	for (size_t n = dt_version; ++n < sizeof(since) / sizeof(since[0]);)
-		if (since[n] != NULL && strstr(since[n], word) != NULL)
+		if (since[n] != NULL && strstr(since[n], dt_format(" %s ", name)) != NULL)
 			return true;
 	return false;
 }
@@ -266,9 +264,9 @@ ident_aggregation(const char *name, struct place at)
 const struct function *
 ident_function(const char *name)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && !is_later(name); i++)
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (strcmp(functions[i].name, name) == 0)
-			return &functions[i];
+			return is_later(name) ? NULL : &functions[i];
 	return NULL;
 }
 
