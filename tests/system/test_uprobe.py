@@ -276,7 +276,7 @@ def pid_libraries():
         "dtrace -ln 'pid$target:libgcc_s.so:_Unwind_Backtrace:' -c 'lt x'\necho =====\n"
         "dtrace -n 'pid$target:libnosuch:malloc:entry' -c 'lt x' 2>&1\ndtrace -n 'pid$target:libc:nosuch:entry' -c 'lt x' 2>&1\necho =====\n"
         "dtrace -qn 'pid$target:a.out:__write:entry, pid$target:a.out:write:entry { @[probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\"] = count(); }' "
-        "-c 'linux_test probed 1'\necho =====\ndtrace -ln 'pid$target:a.out:[a-k]*:' -c linux_test | grep -c 'entry$'\n"
+        "-c 'linux_test probed 1'\necho =====\ncd /bin; dtrace -ln 'pid$target:a.out:[a-k]*:' -c ./linux_test | grep -c 'entry$'\n"
         "dtrace -qn 'pid$target:a.out:[a-k]*:, pid$target:a.out:probed_*: { @[probefunc] = count(); } END { trunc(@, 40); }' -c 'linux_test probed 1' | grep -o 'probed_ten *[0-9]*$'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
     writes = check_match(r"^  syscall +write +(\d+)$", calls, "system calls")[1]
     check_eq(re.findall(r"^  (libc\S+|again) +(\w+) +(\d+)$", calls, re.M), [("again", "write", writes), ("libc.so.6", "write", writes)], "calls in a library")
