@@ -344,8 +344,9 @@ ktr_select_all(unsigned owner, bool (*want)(const struct ktr_site *site, void *a
 {
 	ktr_port_lock();
 	for (unsigned i = 0; i < ktr_site_count(); i++)
-		site_own(&__start_ktr_sites[i], owner % KTR_OWNER_MAX,
-			 want(&__start_ktr_sites[i], arg));
+		if (__start_ktr_sites[i].kind != KTR_SITE_FREE) /* there may be many */
+			site_own(&__start_ktr_sites[i], owner % KTR_OWNER_MAX,
+				 want(&__start_ktr_sites[i], arg));
 	ktr_sites_apply();
 	ktr_port_unlock();
 }

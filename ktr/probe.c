@@ -179,10 +179,11 @@ point_matches(const struct ktr_probe_name *name, unsigned i, const char *spec, c
 	return name->fmt != NULL && *spec == '"' && ktr_glob_format(spec + 1, end, name->fmt);
 }
 
-bool
+unsigned
 ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 {
 	const char *const part[FIELDS] = {name->provider, name->module, name->function, name->name};
+	unsigned matches = 0;
 	for (;; spec++) {
 		const char *end = spec;
 		unsigned colons = 0, i;
@@ -190,8 +191,7 @@ ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 			colons += *end == ':';
 		i = colons > 0 && colons < FIELDS ? FIELDS - 1 - colons : FIELDS + 1;
 		if (i < FIELDS && end[-1] == '"') {
-			if (point_matches(name, i, spec, end))
-				return true;
+			matches += point_matches(name, i, spec, end);
 			i = FIELDS + 1;
 		}
 		for (const char *p = spec; i < FIELDS; i++, spec = p + 1) {
@@ -200,11 +200,10 @@ ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 			if (!field_matches(spec, p, part[i]))
 				break;
 		}
-		if (i == FIELDS)
-			return true;
+		matches += i == FIELDS;
 		spec = end;
 		if (*spec == '\0')
-			return false;
+			return matches;
 	}
 }
 
@@ -215,7 +214,7 @@ ktr_probe_matches(const struct ktr_site *site, const char *spec)
 	if (!ktr_probe_is_name(spec) || !ktr_site_is_probe(site))
 		return false;
 	ktr_probe_name(site, &name);
-	return ktr_probe_name_matches(&name, spec);
+	return ktr_probe_name_matches(&name, spec) != 0;
 }
 
 /* The spec with the colons that it lacks on its right, if it names probes with them. */

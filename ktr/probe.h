@@ -39,8 +39,8 @@ void ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
 /** True: the text has a colon. Any context. */
 bool ktr_probe_is_name(const char *spec);
 
-/** True: one of the spec's names is this one. Any context. */
-bool ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec);
+/** How many of the spec's names are this one. Any context. */
+unsigned ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec);
 
 /** True: one of the spec's names is the site's. Any context. */
 bool ktr_probe_matches(const struct ktr_site *site, const char *spec);

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/abi/dif_insn.h"
@@ -70,6 +71,23 @@ struct dif_options { /* 0: the default */
 	uint64_t deadman_ns; /* 30 s: if its process neither asks DIF_IOC_STATUS nor runs for so
 			       long, the consumer's probes go off */
 };
+
+/* As the original does while memory is short: the largest size becomes half. False: all are small.
+ */
+static inline bool
+dif_lower_sizes(struct dif_options *o)
+{
+	uint64_t scratch = o->scratch, *largest = &scratch;
+	uint64_t *const sizes[] = {&o->bufsize, &o->aggsize, &o->dynvarsize, &o->specsize};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		largest = *sizes[i] > *largest ? sizes[i] : largest;
+	if (*largest < 65536)
+		return false;
+	*largest = *largest / 2 & ~7ul;
+	o->scratch = (uint32_t)scratch;
+	return true;
+}
 
 /* flags */
 #define DIF_DESTRUCTIVE 1u /* may contain what is marked (w) */

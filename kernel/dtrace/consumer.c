@@ -334,13 +334,24 @@ read_image(const char *path, size_t *size)
 
 /* Begins with what the boot image brought, for whoever claims it. dtrace_lock held. */
 static int
-begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
+begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, uint8_t *image, size_t size)
 {
+	struct dif_header *h = (void *)image;
 	int error = dtrace_owner_begin();
+	bool lowered = false;
 
 	list_append(&consumers, &c->link);
 	if (error == 0)
 		error = dtrace_consumer_load(c, l, image, size);
+	while (error == -ENOMEM && dif_lower_sizes(&h->options)) { /* as dtrace does */
+		lowered = true;
+		error = dtrace_consumer_load(c, l, image, size);
+	}
+	if (lowered && error == 0)
+		pr_warn("dtrace: sizes lowered to bufsize=%lu aggsize=%lu dynvarsize=%lu "
+			"specsize=%lu scratchsize=%u\n",
+			h->options.bufsize, h->options.aggsize, h->options.dynvarsize,
+			h->options.specsize, h->options.scratch);
 	if (error == 0) {
 		anonymous_deadman_ns = c->d.h.options.deadman_ns;
 		c->d.h.options.deadman_ns = UINT64_MAX;
@@ -370,7 +381,7 @@ dtrace_consumer_boot(const char *path)
 		mutex_lock(&dtrace_lock);
 		if (begin_anonymous(c, &l, image, size) != 0) {
 			pr_warn("dtrace: %s: not loaded: %s\n", path,
-				l.error[0] != '\0' ? l.error : "no memory for its buffers");
+				l.error[0] != '\0' ? l.error : "no memory");
 			kmap_free(c);
 		}
 		mutex_unlock(&dtrace_lock);

@@ -386,15 +386,18 @@ probe_settle(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 	p->name.function = dtrace_direct(p->name.function);
 }
 
-/* Control lock held. */
-static bool
+/* How often a clause runs at a probe: once for each of its names that mean it. Control lock held.
+ */
+static unsigned
 is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site,
       const struct ktr_probe_name *name)
 {
+	unsigned n;
+
 	if (c->only != NULL)
 		return site == c->only[clause];
-	return ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes) &&
-	       !uprobe_in_other(site, c->pids);
+	n = ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes);
+	return n == 0 || uprobe_in_other(site, c->pids) ? 0 : n;
 }
 
 /* Makes the clauses at each probe, in the order of the probes' ids and then of the image; or, if
@@ -409,19 +412,20 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 		uint32_t before = ecbs;
 		struct ktr_probe_name name;
 
-		if (dtrace_probe_id(site) != id || !ktr_site_is_probe(site))
+		if (!ktr_site_is_probe(site) || dtrace_probe_id(site) != id)
 			continue; /* BEGIN, END or ERROR once more, or none */
 		ktr_probe_name(site, &name);
 		for (uint32_t i = 0; i < c->d.h.clauses.count; i++) {
-			if (!is_at(c, i, site, &name))
-				continue;
-			if (make)
-				c->ecbs[ecbs] =
-				    (struct dtrace_ecb){dif_at(&c->d, i, id, ecbs + 1), c->d.cpu,
-							NULL, c, &c->probes[probes]};
+			unsigned n = is_at(c, i, site, &name);
+
 			if (make && matches != NULL)
-				matches[i]++;
-			ecbs++;
+				matches[i] += n;
+			for (; n > 0; n--, ecbs++)
+				if (make)
+					c->ecbs[ecbs] =
+					    (struct dtrace_ecb){dif_at(&c->d, i, id, ecbs + 1),
+								c->d.cpu, NULL, c,
+								&c->probes[probes]};
 		}
 		if (ecbs > before) {
 			if (make)

@@ -19,6 +19,9 @@
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
+SDT_PROVIDER_DECLARE(sysinfo);
+SDT_PROBE_DEFINE_TEXT(sysinfo, , , readch, "readch", ": bytes %lu", 1, "uint64_t");
+SDT_PROBE_DEFINE_TEXT(sysinfo, , , writech, "writech", ": bytes %lu", 1, "uint64_t");
 SDT_PROVIDER_DECLARE(vfs);
 SDT_PROBE_DEFINE_TEXT(vfs, , , read, "read", ": vnode %p uio %p result %ld", 3, "struct vnode *",
 		      "struct uio *", "ssize_t");
@@ -359,6 +362,7 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	n = file_move_bytes(f, u, off, vn->ops->read);
 	if (fsnotify_active() && n > 0)
 		fsnotify_parent(vn, IN_ACCESS);
+	SDT_FIRE(sysinfo, , , readch, if (n >= 0) SDT_ARGS1(n));
 	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
@@ -379,6 +383,7 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	n = file_move_bytes(f, u, off, vn->ops->write);
 	if (fsnotify_active() && n > 0 && !u->untold)
 		fsnotify_parent(vn, IN_MODIFY);
+	SDT_FIRE(sysinfo, , , writech, if (n >= 0) SDT_ARGS1(n));
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;

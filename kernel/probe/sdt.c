@@ -11,6 +11,7 @@ SDT_PROVIDER_DEFINE(vminfo);
 SDT_PROVIDER_DEFINE(vfs);
 SDT_PROVIDER_DEFINE(callout_execute);
 SDT_PROVIDER_DEFINE(sdt);
+SDT_PROVIDER_DEFINE(sysinfo);
 
 /* Systems of Linux's events; `sched` is one of them, too. */
 SDT_PROVIDER_DEFINE(raw_syscalls);

@@ -77,9 +77,11 @@ uprobe_in_is_there(const struct uprobe_in *in, const char *text, const struct kp
 	struct ktr_probe_name name;
 
 	for (; all != NULL; all = all->user.mine) {
+		if (all->user.offset != in->offset || all->user.pid != in->pid ||
+		    strcmp(all->text, text) != 0)
+			continue;
 		ktr_probe_name(all->site, &name);
-		if (all->user.pid == in->pid && strcmp(all->text, text) == 0 &&
-		    strcmp(name.module, in->module) == 0 &&
+		if (strcmp(name.module, in->module) == 0 &&
 		    strcmp(name.function, in->function) == 0 && strcmp(name.name, in->name) == 0)
 			return true;
 	}

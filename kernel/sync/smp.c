@@ -20,6 +20,10 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(sysinfo);
+SDT_PROBE_DEFINE_TEXT(sysinfo, , , xcalls, "xcalls", ": n %d", 1, "int");
 
 struct pcpu *pcpus[MAX_CPUS];
 unsigned ncpus = 1;
@@ -172,6 +176,7 @@ smp_call_end(void)
 static void
 smp_call(uint64_t cpus, void (*fn)(void *), void *arg)
 {
+	SDT_PROBE1(sysinfo, , , xcalls, 1);
 	smp_call_begin();
 	smp_post(cpus, CALL_RUN, fn, arg);
 	if (fn != NULL && (cpus >> arch_cpu() & 1) != 0)

@@ -19,7 +19,7 @@
 
 #define KTR_PORT_MAXCPU   MAX_CPUS
 #define KTR_PORT_PATCH    1
-#define KTR_DYNAMIC_SITES 512
+#define KTR_DYNAMIC_SITES 2560
 
 /* kernel/probe/profile.h */
 int profile_make_named(const char *spec, bool first, char *err, size_t errlen);

@@ -22,6 +22,7 @@
 
 SDT_PROVIDER_DECLARE(vminfo);
 SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
+SDT_PROBE_DEFINE_TEXT(vminfo, , , maj_fault, "maj_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
 
 #define GROW_GAP       (256 * PAGE_SIZE) /* what stays free below an area that grows, as on Linux */
@@ -279,6 +280,7 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		return why;
 	pc = pcpus[arch_cpu()]; /* another one's, if it is preempted now */
 	if (t->page_reads != reads) {
+		SDT_PROBE2(vminfo, , , maj_fault, 1, va);
 		t->disk_faults++;
 		__atomic_fetch_add(&pc->disk_faults, 1, __ATOMIC_RELAXED);
 	} else {

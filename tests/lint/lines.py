@@ -23,17 +23,17 @@ BUDGETS = {
     "arch/x86_64": 3772,
     "arch/x86_64/md": 625,
     "kernel": 680,
-    "kernel/abi": 2979,
+    "kernel/abi": 2997,
     "kernel/block": 1195,
     "kernel/debug": 4350,
     "kernel/dev": 3255,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6392,
+    "kernel/dtrace": 6420,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13365,
     "kernel/fs/9p": 2250,
-    "kernel/fs/cache": 1575,
+    "kernel/fs/cache": 1582,
     "kernel/fs/ext2": 2605,
     "kernel/fs/pipe": 1045,
     "kernel/fs/wait": 1424,
@@ -53,10 +53,10 @@ BUDGETS = {
     "kernel/proc": 11844,
     "kernel/procfs": 2085,
     "kernel/sched": 3660,
-    "kernel/sync": 826,
+    "kernel/sync": 830,
     "kernel/sysctl": 1125,
     "kernel/trace": 2288,
-    "kernel/vm": 2629,
+    "kernel/vm": 2631,
     "ktr": 11400,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
@@ -69,10 +69,10 @@ BUDGETS = {
     "tests": 88292,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
-    "userland/bin/dtrace/check": 3416,
+    "userland/bin/dtrace/check": 3450,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
-    "userland/bin/dtrace/run": 3261,
+    "userland/bin/dtrace/run": 3620,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2335  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2360  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

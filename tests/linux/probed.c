@@ -350,5 +350,5 @@ probed_for_ever(void)
 	puts("begins");
 	fflush(stdout);
 	for (;;)
-		probed_leaf(1, 2);
+		probed_leaf(1, rand()); /* with a function of the C library */
 }

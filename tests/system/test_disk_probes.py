@@ -358,5 +358,19 @@ def report_failed():
     told(run, rows)
 
 
+@portable_test("vminfo and sysinfo: pages that come from a disk, faults that wait for one, bytes of reads and writes, calls of other CPUs")
+def counters():
+    program = "vminfo:::maj_fault, vminfo:::pgin, vminfo:::pgpgin, sysinfo:::readch, sysinfo:::writech /progenyof($target)/ { @[probename] = sum(arg0); } "
+    program += "sysinfo:::xcalls { @x = sum(arg0); } END { printa(\"%s %@d\\n\", @); printa(\"calls %@d\\n\", @x); }"
+    once = f"dtrace -qn '{program}' -c 'sh /tmp/s' 2>&1\n"
+    cold, warm = boot("head -c 40960 /dev/zero > /mnt/f\ncp /bin/load /mnt/load\n" + again() +
+                      "echo 'cat /mnt/f > /dev/null; /mnt/load lock -n 10 -j 1 > /dev/null; true' > /tmp/s\n" + once + "echo =====\n" + once,
+                      smp=2, options=["--disk", str(make("16M"))]).expect().out.replace("\r", "").split("=====\n")
+    cold, warm = (dict(re.findall(r"^(\w+) (\d+)$", text, re.M)) for text in (cold, warm))
+    check(int(cold["pgin"]) >= 10 and cold["pgin"] == cold["pgpgin"] and int(cold["maj_fault"]) > 0, f"pages from the disk: {cold}")
+    check(int(cold["readch"]) >= 40960 and int(cold["writech"]) >= 40960 and int(cold["calls"]) > 0, f"bytes and calls: {cold}")
+    check_eq([warm.get(name) for name in ("pgin", "pgpgin", "maj_fault")], [None] * 3, "nothing comes from the disk a second time")
+
+
 if __name__ == "__main__":
     main()

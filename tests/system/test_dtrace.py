@@ -130,6 +130,10 @@ def anonymous():
     out = boot("dtrace -qa > /tmp/a 2>&1 & p=$!\nuntil grep -q tick /tmp/a; do :; done\nkill -STOP $p\nsleep 3\nkill -CONT $p; wait $p; tail -n 1 /tmp/a\n", smp=1,
                sets=["kern.dtrace.deadman_s=1"], options=["--icount", "--file", f"/boot/dtrace.dif={image}"]).out
     check("abort due to systemic unresponsiveness" in out.lower(), f"who claimed it and was stopped keeps its probes: {out!r}")
+    host("-A", "-o", str(image), "-b", "8t", "-x", "scratchsize=1t", "-x", "dynvarsize=1t", "-n", "proc:::exec-success { n++; } END { trace(n); }")
+    out = boot("dmesg | grep 'dtrace: '\ndtrace -qae\n", options=["--file", f"/boot/dtrace.dif={image}"]).expect().out
+    sizes = check_match(r"^.*dtrace: sizes lowered to bufsize=(\d+) aggsize=1048576 dynvarsize=(\d+) specsize=32768 scratchsize=(\d+)\n\d+\n+$", out, "sizes that are too large")
+    check(all(65536 < int(n) < 1 << 31 for n in sizes.groups()), f"sizes: {sizes[0]}")
     out = boot("dtrace -A -n BEGIN 2>&1\nls /boot/dtrace.dif\ndtrace -A 2>&1\nls /boot | grep -c dif\n").out
     check_eq(out.splitlines()[2:], ["/boot/dtrace.dif", "dtrace: cleaned up old anonymous enabling in /boot/dtrace.dif", "0"], "in the guest")
 

@@ -15,7 +15,7 @@ from harness import ARCH, BUILD, DEADLINE_S, boot, check, check_eq, check_match,
 from qmp import Qmp
 
 SECONDS = float(os.environ.get("KESTREL_STRESS_SECONDS") or times(1, 4))
-ALL = "fbt:::,ktr:::,syscall:::,proc:::,sched:::,lockstat:::,vminfo:::,sdt:::,vfs:::,callout_execute:::,profile:::profile-997,profile:::tick-1ms"
+ALL = "fbt:::,ktr:::,syscall:::,proc:::,sched:::,lockstat:::,vminfo:::,sysinfo:::,sdt:::,vfs:::,callout_execute:::,profile:::profile-997,profile:::tick-1ms"
 MODULES = ("fs", "mm", "sched", "proc", "sync", "lib", "dev", "trace")
 # $n switches the probes of two modules, and now and then all, until /tmp/over is there.
 SWITCH = """

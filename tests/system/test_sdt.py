@@ -4,10 +4,11 @@ import base64
 import re
 
 import tracecheck as tc
+from disks import make
 from harness import BUILD, boot, check, check_eq, check_match, ktr_stats, main, portable_test, test
 
 ENTRIES = "debug.ktr.entries=262144"
-STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,vfs:::,callout_execute:::"
+STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,sysinfo:::,vfs:::,callout_execute:::"
 BUT_LOCKS = STABLE.replace("lockstat:::", "lockstat:::adaptive-block,lockstat:::spin-spin")
 PROBE = re.compile(r"(\w+):\w*:\w*:([\w-]+)(?:: (.*))?$")
 USER_TEST = ["--file", f"/bin/user_test={BUILD}/user_test"]
@@ -207,16 +208,16 @@ def every():
     # Which CPU waits for which is chance, and so is how long a thread keeps its CPU: work ever more until all have fired.
     known, seen = None, set()
     for n in (2**k for k in range(8)):
-        run = boot(f"ktr probes '{STABLE}'\nktr on '{BUT_LOCKS}'\nload mix -n {n} -j 4\nload lock -n {50 * n} -j 4\nrm /tmp/nothing\nrenice -n 3 -p $$\n"
+        run = boot(f"cp /bin/load /mnt/load\nsync; umount /mnt; mount -t ext2 /dev/vda /mnt\nktr probes '{STABLE}'\nktr on '{BUT_LOCKS}'\n/mnt/load lock -n 1 -j 1\nload mix -n {n} -j 4\nload lock -n {50 * n} -j 4\nrm /tmp/nothing\nrenice -n 3 -p $$\n"
                    f"/etc/motd\nuser_test > /dev/null\nktr on '{STABLE}'\ntrue\nktr off\n", smp=4, trace=True, sets=[ENTRIES],
-                   options=USER_TEST).expect()
+                   options=[*USER_TEST, "--disk", str(make("16M"))]).expect()
         known = set(listed(run.out))
         seen |= {probe for _, probe, _ in fired(run)}
         if seen == known:
             break
     check_eq(sorted(known - seen), [], "probes that never fired")
     check_eq(sorted(seen - known), [], "probes that are not listed")
-    check(len(known) == 51, f"{len(known)} probes, expected 51")
+    check(len(known) == 57, f"{len(known)} probes, expected 57")
 
 
 @test("a probe and a trace point at one place are switched for themselves; afterwards the code is as it was built")

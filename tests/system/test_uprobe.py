@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, main, portable_test, test, times
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, dynamic_program, main, portable_test, test, times
 
 sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
 import insn_test as insns  # noqa: E402
@@ -227,12 +227,12 @@ def pid_provider():
     code = disassembly("probed_leaf")["probed_leaf"]
     inside, third = next(n for n in range(1, 99) if code[0] + n not in code), code[2] - code[0]
     refusals = {"pid99999::main:entry": "D_PROC_GRAB.*No such process", "pid$target::nosuch:entry": "D_PROC_FUNC.*no function of /bin/linux_test matches",
-                "pid$target:libc:main:entry": "D_PDESC_ZERO.*only the program itself, linux_test",
-                "pid$target:libc:-:800": "D_PROC_LIB.*only the program itself, linux_test",
+                "pid$target:libc:main:entry": "D_PDESC_ZERO.*neither /bin/linux_test nor a library of it is called libc",
+                "pid$target:libc:-:800": "D_PROC_LIB.*neither /bin/linux_test nor a library of it is called libc",
                 "pid$target::main:fffff": r"D_PROC_OFF.*main has \d+ bytes",
                 f"pid$target::probed_leaf:{inside:x}": r"D_PROC_CREATEFAIL.*(no instruction begins there|no instruction is at that offset)",
                 "pid$target:a.out:-:zz": "D_PROC_NAME", "pid$target:a.out:-:ffffffff": "D_PROC_NAME",
-                "pid$target:::entry": "D_PROC_CREATEFAIL.*all 512 numbers"}
+                "pid$target:::": "D_PROC_CREATEFAIL.*all 2560 numbers"}
     counted, listed, wrong, by_p, rest = boot(
         "linux_test probed 300 > /tmp/other &\n"
         "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
@@ -263,6 +263,29 @@ def pid_provider():
     check(int(by_p.split()[0]) > 100, f"calls of a process that runs, whose path has a blank: {by_p}")
     check_match(r"matched 1 probe$", by_p, "who traces the function of a process that another one traces, too")
     check_eq(rest, "name state hits misses faults definition\nenable  filter\n", "what is left")
+
+
+@portable_test("D's provider pid in libraries: by short names, by -c and by -p, in one that is mapped later; of two names the better one; names of addresses there")
+def pid_libraries():
+    calls, names, later, wrong, both, many = boot(
+        "dtrace -qn 'pid$target:libc:write:entry { @[probemod, probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\", probefunc] = count(); } "
+        "pid$target::__write:entry { @[\"again\", probefunc] = count(); }' -c 'lt probed 1'\necho =====\n"
+        "lt probed > /dev/null & p=$!\n"
+        "dtrace -qn 'pid$target:l*:rand:entry { @[probemod, ufunc(uregs[R_PC]), umod(uregs[R_PC])] = count(); } tick-200ms { exit(0); }' -p $p\necho =====\n"
+        "grep -c libgcc_s /proc/$p/maps\ndtrace -ln 'pid$target:libgcc_s:_Unwind_Backtrac?:entry' -p $p\nkill $p\n"
+        "dtrace -ln 'pid$target:libgcc_s.so:_Unwind_Backtrace:' -c 'lt x'\necho =====\n"
+        "dtrace -n 'pid$target:libnosuch:malloc:entry' -c 'lt x' 2>&1\ndtrace -n 'pid$target:libc:nosuch:entry' -c 'lt x' 2>&1\necho =====\n"
+        "dtrace -qn 'pid$target:a.out:__write:entry, pid$target:a.out:write:entry { @[probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\"] = count(); }' "
+        "-c 'linux_test probed 1'\necho =====\ncd /bin; dtrace -ln 'pid$target:a.out:[a-k]*:' -c ./linux_test | grep -c 'entry$'\n"
+        "dtrace -qn 'pid$target:a.out:[a-k]*:, pid$target:a.out:probed_*: { @[probefunc] = count(); } END { trunc(@, 40); }' -c 'linux_test probed 1' | grep -o 'probed_ten *[0-9]*$'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
+    writes = check_match(r"^  syscall +write +(\d+)$", calls, "system calls")[1]
+    check_eq(re.findall(r"^  (libc\S+|again) +(\w+) +(\d+)$", calls, re.M), [("again", "write", writes), ("libc.so.6", "write", writes)], "calls in a library")
+    check_match(r"^  libc.so.6 +libc.so.6`rand +libc.so.6 +\d+$", names, "a function of a library, and its name")
+    check_match(r"^0\n.*\n *\d+ +pid\d+ +libgcc_s.so.1 +_Unwind_Backtrace entry\n.*\n *\d+ +pid\d+ +libgcc_s.so.1 +_Unwind_Backtrace (entry|return)\n", later, "a library that is not mapped yet")
+    check_match(r"D_PDESC_ZERO.*neither /bin/lt nor a library of it is called libnosuch\n.*D_PROC_FUNC.*no function of /lib/libc.so.6 matches", wrong, "what is not there")
+    writes = check_match(r"^  syscall +(\d+)$", both, "system calls")[1]
+    check_eq(re.findall(r"^  write +(\d+)$", both, re.M), [str(2 * int(writes))], "two names of one function, which is called by the better one, and each of which runs the clause")
+    check(600 < int(many.split()[0]) < 1280 and re.search(r"\nprobed_ten +2\n", many) is not None, f"entries and returns of hundreds of functions: {many}")
 
 
 LIBC = ["malloc", "free", "write", "read", "__clone", "__clone3", "_Fork", "__libc_sigaction", "___pthread_mutex_lock", "___pthread_mutex_unlock", "memcpy",

@@ -299,6 +299,11 @@ ERRORS = [
     ("#pragma D attributes Stable/Stable/Common nothing\nBEGIN", "D_PRAGMA_UNUSED", "named nothing"),
     ("#pragma D attributes Stable/Stable/Common x\nBEGIN { x = 1; }", None),
     ("#pragma D option ldpath=/tmp\nBEGIN", "D_PRAGMA_OPTSET", "-x ldpath"),
+    ("BEGIN { x = 1; }\n#pragma D option quiet", "D_SYNTAX", "no end of the line of #"),
+    ("#pragma D option version=1.1\nint strtok; BEGIN", "D_DECL_IDRED", "strtok is built into D"),
+    ("#pragma D option version=1.0\nint strtok, freopen, ucaller; BEGIN { strtok = 1; }", None),
+    ("#pragma D option version=1\nBEGIN { trace(strtok(\"a\", \"b\")); }", "D_FUNC_UNDEF"),
+    ("int strlen; BEGIN", "D_DECL_IDRED"),
 ]
 
 # A constant expression, and its value.

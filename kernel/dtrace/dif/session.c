@@ -253,13 +253,14 @@ session_match(bool make)
 		if (!session_describe(id, &p))
 			continue;
 		for (uint32_t i = 0; i < d->h.clauses.count; i++) {
-			if (!ktr_probe_name_matches(&p.name, d->strings + d->clauses[i].probes))
-				continue;
-			if (make)
-				session.ecbs[ecbs] =
-				    (struct session_ecb){dif_at(d, i, id, ecbs + 1),
-							 &session.probes[probes]};
-			ecbs++;
+			unsigned n =
+			    ktr_probe_name_matches(&p.name, d->strings + d->clauses[i].probes);
+
+			for (; n > 0; n--, ecbs++)
+				if (make)
+					session.ecbs[ecbs] =
+					    (struct session_ecb){dif_at(d, i, id, ecbs + 1),
+								 &session.probes[probes]};
 		}
 		if (ecbs > before && make)
 			session_describe(id, &session.probes[probes]);

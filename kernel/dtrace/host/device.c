@@ -166,16 +166,17 @@ device_is_full(unsigned cpu)
 
 /* ---- requests ---- */
 
-static bool
-is_at(uint32_t clause, uint32_t probe)
+/* How many of a clause's names are the probe's; *all: how many there are. */
+static uint32_t
+names_at(uint32_t clause, uint32_t probe, uint32_t *all)
 {
 	char *names = strdup(d.strings + d.clauses[clause].probes), *rest = names, *name;
-	bool is = false;
+	uint32_t n = 0;
 
-	while ((name = strsep(&rest, ",")) != NULL)
-		is |= probe_matches(name, &probes[probe].p);
+	for (*all = 0; (name = strsep(&rest, ",")) != NULL; ++*all)
+		n += probe_matches(name, &probes[probe].p);
 	free(names);
-	return is;
+	return n;
 }
 
 /* Makes the rates that a clause names. False: one cannot be, and err says why. */
@@ -200,9 +201,11 @@ make_rates(uint32_t clause, char *err, size_t errlen)
 static void
 make_ecbs(uint32_t *matches)
 {
-	uint32_t clauses = d.h.clauses.count;
+	uint32_t clauses = d.h.clauses.count, names = 0, n;
 
-	ecbs = calloc((size_t)nprobes * clauses + 1, sizeof(*ecbs));
+	for (uint32_t i = 0; i < clauses; i++, names += n)
+		names_at(i, BEGIN, &n);
+	ecbs = calloc((size_t)nprobes * names + 1, sizeof(*ecbs));
 	if (ecbs == NULL)
 		err(1, "memory");
 	for (uint32_t id = BEGIN; id < nprobes; id++) {
@@ -210,11 +213,11 @@ make_ecbs(uint32_t *matches)
 		if (probes[id].p.provider[0] == '\0')
 			continue;
 		for (uint32_t i = 0; i < clauses; i++) {
-			if (!is_at(i, id))
-				continue;
-			ecbs[necbs].at = dif_at(&d, i, id, necbs + 1);
-			necbs++;
-			matches[i]++;
+			uint32_t at = names_at(i, id, &n);
+
+			matches[i] += at;
+			for (; at > 0; at--, necbs++)
+				ecbs[necbs].at = dif_at(&d, i, id, necbs + 1);
 		}
 		probes[id].count = necbs - probes[id].first;
 	}

@@ -17,6 +17,11 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vminfo);
+SDT_PROBE_DEFINE_TEXT(vminfo, , , pgin, "pgin", ": n %d page %lu", 2, "int", "uint64_t");
+SDT_PROBE_DEFINE_TEXT(vminfo, , , pgpgin, "pgpgin", ": n %d page %lu", 2, "int", "uint64_t");
 
 #define NODE_BITS  6
 #define NODE_SLOTS (1u << NODE_BITS)
@@ -352,6 +357,8 @@ fill_page(struct vnode *vn, struct page *p, uint8_t want)
 	p->busy = true;
 	spin_unlock(&pages_lock);
 	curthread()->page_reads++;
+	SDT_PROBE2(vminfo, , , pgin, 1, p->index);
+	SDT_PROBE2(vminfo, , , pgpgin, 1, p->index);
 	error = vn->ops->readpage(vn, p->index, page, missing);
 	spin_lock(&pages_lock);
 	p->busy = false;

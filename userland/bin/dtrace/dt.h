@@ -101,6 +101,7 @@ struct type {
 extern uint32_t dt_strsize;
 /* Frames of stack() and ustack() without a number: -x stackframes, -x ustackframes. */
 extern unsigned dt_stackframes, dt_ustackframes;
+extern unsigned dt_version; /* of D: N of 1.N */
 /* -w was given. */
 extern bool dt_destructive;
 /* The first action that needs `destructive`; NULL: none. */

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath sy
 void
 option_init(void)
 {
+	dt_version = UINT_MAX;
 	dt_options = (struct dt_options){
 	    .bufsize = 1 << 20,
 	    .aggsize = 1 << 20,
@@ -201,7 +203,10 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	case AMIN:
 		return value != NULL && stable_set_minimum(value);
 	case VERSION:
-		return value != NULL && (strcmp(value, "1") == 0 || strncmp(value, "1.", 2) == 0);
+		if (value == NULL || value[0] != '1' || (value[1] != '.' && value[1] != '\0'))
+			return false;
+		dt_version = value[1] == '.' ? (unsigned)atoi(value + 2) : 0;
+		return true;
 	case STDC:
 		if (value == NULL || strlen(value) != 1 || strchr("acst", *value) == NULL)
 			return false;

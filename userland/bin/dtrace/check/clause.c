@@ -31,7 +31,7 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 	struct member *m;
 	unsigned n = 0;
 
-	if (v != NULL && v->builtin)
+	if ((v != NULL && v->builtin) || (scope == SCOPE_GLOBAL && ident_function(name) != NULL))
 		dt_error(at, "D_DECL_IDRED", "%s is built into D", name);
 	if (type_base(type)->kind == T_VOID || type_base(type)->kind == T_FUNCTION)
 		dt_error(at, "D_DECL_VOIDOBJ", "%s: a variable of type %s cannot be", name,

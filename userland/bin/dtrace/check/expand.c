@@ -320,8 +320,11 @@ expand_value(struct node *n)
 {
 	struct type *type = n->type;
 	struct node *variable = node_name(dt_format("xlate#%u", temporaries++), n->at);
-	struct node *all = variable;
+	struct node *all = variable, *assignments = NULL;
 
+	/* All members have the same input, which is computed once. */
+	n->xlated =
+	    check_clone(bind(NULL, "xlate", n->xlated, n->translator->from, &assignments)->value);
 	variable->scope = SCOPE_THIS;
 	ident_add(SCOPE_THIS, variable->text, type);
 	for (struct member *m = type_members(type_base(type)); m != NULL; m = m->next) {
@@ -339,6 +342,7 @@ expand_value(struct node *n)
 		    node_op(N_COMMA, 0, n->at,
 			    node_op(N_ASSIGN, 0, n->at, member_of(variable, m->name), value), all);
 	}
+	all = after(assignments, all);
 	check_expression(all);
 	check_replace(n, all);
 }

@@ -191,6 +191,29 @@ ident_add(enum scope scope, const char *name, struct type *type)
 	return v;
 }
 
+/* Names that D has had since 1.N, by N: before, they are the program's. */
+static const char *const since[] = {
+    [1] = " freopen index rindex strchr strrchr strstr strtok substr ",
+    [2] = " func mod setopt sym uaddr ucaller ufunc umod ustackdepth usym ",
+    [3] = " htonl htonll htons ntohl ntohll ntohs ",
+    [5] = " inet_ntoa inet_ntoa6 ",
+    [6] = " stddev ",
+    [7] = " llquantize ",
+    [8] = " tolower toupper ",
+    [9] = " print ",
+    [11] = " json strtoll ",
+};
+unsigned dt_version;
+
+static bool
+is_later(const char *name)
+{
+	for (size_t n = dt_version; ++n < sizeof(since) / sizeof(since[0]);)
+		if (since[n] != NULL && strstr(since[n], dt_format(" %s ", name)) != NULL)
+			return true;
+	return false;
+}
+
 /* A variable of D itself, which is added when it is first named. */
 static struct variable *
 find_builtin(const char *name)
@@ -202,7 +225,7 @@ find_builtin(const char *name)
 		v->arg = (uint8_t)(1 + name[3] - '0');
 	}
 	for (size_t i = 0; v == NULL && i < sizeof(builtins) / sizeof(builtins[0]); i++)
-		if (strcmp(builtins[i].name, name) == 0) {
+		if (strcmp(builtins[i].name, name) == 0 && !is_later(name)) {
 			struct type *type = type_by_text(builtins[i].type);
 
 			v = ident_add(SCOPE_GLOBAL, name, type);
@@ -243,14 +266,16 @@ ident_function(const char *name)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (strcmp(functions[i].name, name) == 0)
-			return &functions[i];
+			return is_later(name) ? NULL : &functions[i];
 	return NULL;
 }
 
 static const char *
 name_of_function(size_t i)
 {
-	return i < sizeof(functions) / sizeof(functions[0]) ? functions[i].name : NULL;
+	if (i >= sizeof(functions) / sizeof(functions[0]))
+		return NULL;
+	return is_later(functions[i].name) ? "" : functions[i].name;
 }
 
 const char *

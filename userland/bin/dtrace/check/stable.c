@@ -41,7 +41,7 @@ static const struct {
     {" syscall ",
      {PART(EVOLVING, COMMON), NOTHING, PART(UNSTABLE, ISA), PART(EVOLVING, COMMON),
       PART(UNSTABLE, ISA)}},
-    {" proc sched vminfo io ip tcp udp ",
+    {" proc sched vminfo sysinfo io ip tcp udp ",
      {PART(EVOLVING, ISA), NOTHING, NOTHING, PART(EVOLVING, ISA), PART(EVOLVING, ISA)}},
     {" fbt ", {PART(EVOLVING, ISA), NOTHING, NOTHING, PART(EVOLVING, ISA), PART(PRIVATE, ISA)}},
 };

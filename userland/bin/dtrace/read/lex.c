@@ -112,6 +112,9 @@ skip_blanks(void)
 			char *line = dt_strndup(lex.pos + 1, size - 1);
 
 			lex.pos += size;
+			if (*lex.pos == '\0' && !lex_pragmas_only)
+				dt_error(lex.here, "D_SYNTAX", "found no end of the line of #%s",
+					 line);
 			control_line(line);
 		} else {
 			break;

@@ -142,9 +142,9 @@ fold_user(const struct rec_field *f, uint64_t *keys)
 	uint64_t start;
 
 	fold_program(&keys[0]);
-	name = usymbol_at((uint32_t)(keys[0] >> 32), keys[1], &start, &object);
+	name = usymbol_at(keys[0], keys[1], &start, &object);
 	if (f->show == SHOW_UMOD && object != NULL)
-		keys[1] = USYMBOL_ANY;
+		keys[1] = usymbol_object(keys[0], keys[1]);
 	else if (f->show != SHOW_UADDR && name != NULL)
 		keys[1] = start;
 }

@@ -5,7 +5,6 @@
 
 #include <err.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -106,39 +105,11 @@ clause_text(uint32_t number)
 			 c->at.file != NULL ? ": " : "", c->at.line);
 }
 
-#define SIZE(what, name)                                 \
-	{                                                \
-		what, offsetof(struct dif_options, name) \
-	}
-
-static const struct {
-	const char *what;
-	size_t at;
-} sizes[] = {
-    SIZE("buffer size", bufsize),
-    SIZE("aggregation size", aggsize),
-    SIZE("dynamic variable size", dynvarsize),
-    SIZE("speculation size", specsize),
-};
-
-static uint64_t *
-size_in(struct dif_options *o, size_t i)
+static void
+say_lowered(const char *what, uint64_t meant, uint64_t got)
 {
-	return (uint64_t *)((char *)o + sizes[i].at);
-}
-
-/* As the original does when memory is short: the largest becomes half. False: all are small. */
-static bool
-lower_sizes(struct dif_options *o)
-{
-	uint64_t *largest = size_in(o, 0);
-
-	for (size_t i = 1; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		largest = *size_in(o, i) > *largest ? size_in(o, i) : largest;
-	if (*largest < 65536)
-		return false;
-	*largest = *largest / 2 & ~7ul;
-	return true;
+	if (got < meant)
+		warnx("%s lowered to %luk", what, (unsigned long)got / 1024);
 }
 
 void
@@ -152,7 +123,7 @@ load_image(int device, void *image, struct source *sources)
 			     .matches = (uintptr_t)matches};
 
 	while (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
-		if (errno == ENOMEM && lower_sizes(&h->options))
+		if (errno == ENOMEM && dif_lower_sizes(&h->options))
 			continue;
 		refuse_destruction();
 		if (l.error[0] == '"') /* a rate that cannot be */
@@ -166,9 +137,10 @@ load_image(int device, void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (*size_in(&h->options, i) < *size_in(&meant, i))
-			warnx("%s lowered to %luk", sizes[i].what,
-			      (unsigned long)*size_in(&h->options, i) / 1024);
+	say_lowered("buffer size", meant.bufsize, h->options.bufsize);
+	say_lowered("aggregation size", meant.aggsize, h->options.aggsize);
+	say_lowered("dynamic variable size", meant.dynvarsize, h->options.dynvarsize);
+	say_lowered("speculation size", meant.specsize, h->options.specsize);
+	say_lowered("scratch size", meant.scratch, h->options.scratch);
 	load_check(h);
 }

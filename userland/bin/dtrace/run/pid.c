@@ -1,6 +1,7 @@
 /*
  * pid.c - the provider pid: probes in functions of a process, which are made when they are named.
- * The functions are those of the program itself, by its symbols or those that it exports.
+ * The functions are those of the program and of its libraries, by their symbols or those that they
+ * export. A probe is in a file, so it may be made before the process has mapped that.
  */
 #include "userland/bin/dtrace/read/read.h"
 #include "userland/bin/dtrace/run/run.h"
@@ -22,7 +23,8 @@ struct wanted {
 	struct dif_pid pid;
 	bool exact; /* it names one function */
 	unsigned made;
-	uint64_t last; /* the offset of the function before */
+	bool given;          /* a probe has the function's name as it was given */
+	const char *renamed; /* the name that a probe has instead */
 };
 
 static bool
@@ -66,37 +68,76 @@ static void
 function(const struct usymbol *s, void *arg)
 {
 	struct wanted *w = arg;
+	const char *name = w->exact ? s->first : s->name;
+	bool other = strcmp(s->first, s->name) != 0;
 	uint64_t offset;
 
-	if (w->name.function[0] != '\0' && !ktr_glob(w->name.function, s->name))
-		return;
-	if (!w->exact && s->offset == w->last) /* another name of the same */
-		return;
-	w->last = s->offset;
+	if (!w->exact && other &&
+	    (w->name.function[0] == '\0' || ktr_glob(w->name.function, s->first)))
+		return; /* it comes by its first name */
+	if (other && w->exact)
+		w->renamed = s->first;
+	else
+		w->given = true;
 	if (is_offset(w->name.name, &offset)) {
 		if (offset >= s->size && s->size != 0)
-			dt_error(w->at, "D_PROC_OFF", "%s: %s has %lu bytes", w->full, s->name,
+			dt_error(w->at, "D_PROC_OFF", "%s: %s has %lu bytes", w->full, name,
 				 (unsigned long)s->size);
-		make(w, DIF_PID_OFFSET, s->offset, offset, s->name, w->name.name);
+		make(w, DIF_PID_OFFSET, s->offset, offset, name, w->name.name);
 		return;
 	}
-	if (wants(w, "entry") && !make(w, DIF_PID_ENTRY, s->offset, 0, s->name, "entry"))
+	if (wants(w, "entry") && !make(w, DIF_PID_ENTRY, s->offset, 0, name, "entry"))
 		return;
 	if (wants(w, "return"))
-		make(w, DIF_PID_RETURN, s->offset, 0, s->name, "return");
+		make(w, DIF_PID_RETURN, s->offset, 0, name, "return");
 }
 
-void
+/* Makes the probes in one file. */
+static void
+file_probes(struct wanted *w, const char *path)
+{
+	const char *base = strrchr(path, '/');
+	uint64_t offset;
+
+	snprintf(w->pid.path, sizeof(w->pid.path), "%s", path);
+	snprintf(w->pid.module, sizeof(w->pid.module), "%.63s",
+		 strcmp(w->name.module, "a.out") == 0 ? "a.out"
+		 : base != NULL                       ? base + 1
+						      : path);
+	if (strcmp(w->name.function, "-") != 0)
+		return usymbol_each(path, w->name.function, function, w);
+	if (!is_offset(w->name.name, &offset) || !usymbol_offset(path, &offset))
+		dt_error(w->at, "D_PROC_NAME", "%s: expected an address of the code of %s", w->full,
+			 w->pid.module);
+	w->given = make(w, DIF_PID_OFFSET, offset, 0, "-", w->name.name);
+}
+
+/* The probes' names: modules and functions may have got another than that of the description. */
+static const char *
+made_names(const struct wanted *w)
+{
+	bool one = w->name.module[0] != '\0' && strpbrk(w->name.module, "*?[") == NULL;
+	const char *names = "";
+
+	for (unsigned other = !w->given; other <= (w->renamed != NULL); other++)
+		names = dt_format("%s%s%s:%s:%s:%s", names, *names != '\0' ? "," : "",
+				  w->name.provider, one ? w->pid.module : w->name.module,
+				  other ? w->renamed : w->name.function, w->name.name);
+	return names;
+}
+
+const char *
 pid_probes(struct place at, const char *full, const char *command)
 {
-	struct wanted w = {.at = at, .full = full, .last = UINT64_MAX};
-	const char *base;
+	struct wanted w = {.at = at, .full = full, .exact = true};
+	struct object program = {0}, *o;
 	uint64_t offset;
 	char *end;
+	bool any = false;
 
 	probe_split(full, &w.name);
 	if (strncmp(w.name.provider, "pid", 3) != 0 || !isdigit((unsigned char)w.name.provider[3]))
-		return;
+		return full;
 	w.pid.pid = (uint32_t)strtoul(w.name.provider + 3, &end, 10);
 	if (*end != '\0')
 		dt_error(at, "D_PROC_BADPROV", "%s: expected pid and the number of a process",
@@ -106,33 +147,37 @@ pid_probes(struct place at, const char *full, const char *command)
 			 full);
 	w.pid.kind = DIF_PID_PROGRAM;
 	if (command != NULL && w.pid.pid == dt_macros.target)
-		snprintf(w.pid.path, sizeof(w.pid.path), "%s", command);
+		program.path = command;
 	else if (!consume_pid(&w.pid))
 		dt_error(at, w.pid.pid == 0 ? "D_PROC_BADPID" : "D_PROC_GRAB",
 			 "%s: failed to grab process %u: %s", full, w.pid.pid, strerror(errno));
-	base = strrchr(w.pid.path, '/');
-	snprintf(w.pid.module, sizeof(w.pid.module), "%.63s", base != NULL ? base + 1 : w.pid.path);
-	if (w.name.module[0] != '\0' && strcmp(w.name.module, "a.out") != 0 &&
-	    !ktr_glob(w.name.module, w.pid.module))
-		dt_error(at, strcmp(w.name.function, "-") == 0 ? "D_PROC_LIB" : "D_PDESC_ZERO",
-			 "%s: only the program itself, %s, has probes", full, w.pid.module);
-	if (strcmp(w.name.module, "a.out") == 0)
-		strcpy(w.pid.module, "a.out");
-	if (strcmp(w.name.function, "-") == 0) { /* an address */
-		w.exact = true;
-		if (!is_offset(w.name.name, &offset) || !usymbol_offset(w.pid.path, &offset))
-			dt_error(at, "D_PROC_NAME", "%s: expected an address of the program's code",
-				 full);
-		make(&w, DIF_PID_OFFSET, offset, 0, "-", w.name.name);
-	} else {
+	else
+		program.path = dt_format("%s", w.pid.path);
+	if (strcmp(w.name.function, "-") != 0) {
+		w.exact = w.name.function[0] != '\0' && strpbrk(w.name.function, "*?[") == NULL;
 		if (!wants(&w, "entry") && !wants(&w, "return") && !is_offset(w.name.name, &offset))
 			dt_error(at, "D_PROC_NAME", "%s: expected entry, return or an offset",
 				 full);
-		w.exact = strpbrk(w.name.function, "*?[") == NULL && w.name.function[0] != '\0';
-		usymbol_each(w.pid.path, function, &w);
-		if (w.made == 0)
-			dt_error(at, "D_PROC_FUNC", "%s: no function of %s matches", full,
-				 w.pid.path);
 	}
+	if (strcmp(w.name.module, "a.out") != 0)
+		program.next = program.path == command ? object_needed(program.path)
+						       : object_mapped(w.pid.pid, program.path);
+	for (o = &program; o != NULL; o = o->next)
+		if (strcmp(w.name.module, "a.out") == 0 ||
+		    object_is_called(o->path, w.name.module)) {
+			file_probes(&w, o->path);
+			any = true;
+		}
+	o = any || usymbol_linker(program.path) == NULL ? NULL
+							: object_later(&program, w.name.module);
+	if (o != NULL)
+		file_probes(&w, o->path);
+	else if (!any)
+		dt_error(at, strcmp(w.name.function, "-") == 0 ? "D_PROC_LIB" : "D_PDESC_ZERO",
+			 "%s: neither %s nor a library of it is called %s", full, program.path,
+			 w.name.module);
+	if (w.made == 0)
+		dt_error(at, "D_PROC_FUNC", "%s: no function of %s matches", full, w.pid.path);
 	probe_forget();
+	return made_names(&w);
 }

@@ -91,8 +91,7 @@ print_symbol(enum show show, uint64_t address, uint64_t program)
 	bool user = show >= SHOW_USYM && show <= SHOW_UADDR;
 	const char *object = "kernel", *name;
 
-	name = user ? usymbol_at((uint32_t)(program >> 32), address, &start, &object)
-		    : symbol_at(address, &start);
+	name = user ? usymbol_at(program, address, &start, &object) : symbol_at(address, &start);
 	if (name == NULL && (!user || object == NULL || address < 4096))
 		snprintf(text, sizeof(text), "0x%lx", (unsigned long)address);
 	else if (show == SHOW_MOD || show == SHOW_UMOD)

@@ -7,8 +7,8 @@
  * In reading order: target.c starts the command; load.c loads; consume.c waits, and reads each
  * CPU's records and aggregations; output.c prints a record, action by action; print.c prints
  * values, print_format.c printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c
- * prints their values. usymbol.c names addresses of programs, pid.c makes the probes of the
- * provider pid.
+ * prints their values. usymbol.c names addresses of programs and, by objects.c, of libraries; pid.c
+ * makes the probes of the provider pid.
  *
  * All that it needs to know of the program is in the image's section `consumer` (record.h), so
  * it prints as well what another dtrace has compiled for the boot.
@@ -190,28 +190,52 @@ void agg_print_rest(void);
 
 #define USYMBOL_ANY 0x1000u /* an address that stands for all of a program's code */
 /*
- * The name of the function that contains an address in a program, whose number is that of
- * DIF_IOC_PROGRAM; NULL if there is none. *start: where the function begins. *object: the program's
- * name, NULL if it is not known.
+ * The name of the function that contains an address in a program or in its libraries, by
+ * DIF_B_PROGRAM; NULL if there is none. *start: where the function begins. *object: the name of the
+ * program or library, NULL if it is not known. Libraries are known while the process runs, and
+ * after that if it was asked before.
  */
-const char *usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object);
+const char *usymbol_at(uint64_t program, uint64_t address, uint64_t *start, const char **object);
+/* One address for all of the same program's or library's code. */
+uint64_t usymbol_object(uint64_t program, uint64_t address);
 /* A function of a program's file. */
 struct usymbol {
 	const char *name;
-	uint64_t offset; /* in the file */
-	uint64_t size;   /* 0: not known */
+	const char *first; /* of several names for the same, the one to call it by */
+	uint64_t offset;   /* in the file */
+	uint64_t size;     /* 0: not known */
 };
-/* Calls f for each function that the file's symbols name. */
-void usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg);
+/* Calls f for each name of a function, of the file's symbols, that a glob matches; "": for all. */
+void usymbol_each(const char *path, const char *glob, void (*f)(const struct usymbol *s, void *arg),
+		  void *arg);
 /* Makes an address in the program's code an offset in its file. False: it is none. */
 bool usymbol_offset(const char *path, uint64_t *address);
 /* One number for all numbers that mean the same file. */
 uint32_t usymbol_program(uint32_t program);
+/* The path of the program's dynamic linker; NULL: it has none. */
+const char *usymbol_linker(const char *path);
+
+/* ---- the libraries of a process: objects.c ---- */
+
+struct object {
+	struct object *next;
+	const char *path;
+	uint64_t start, end, offset; /* where its code is mapped, and from which byte of the file */
+};
+/* What a process that executes the program maps; NULL: nothing, or it has ended. */
+struct object *object_mapped(uint32_t pid, const char *program);
+/* What the program's dynamic linker will map. */
+struct object *object_needed(const char *program);
+/* What has that name in the folders of a list, or where libraries are; NULL: nothing. */
+struct object *object_later(const struct object *list, const char *name);
+/* Is it called so? A name may lack what comes after it: libc is libc.so.6. */
+bool object_is_called(const char *path, const char *name);
 
 /* ---- the provider pid: pid.c ---- */
 
 /*
- * If a name of four fields is of the provider pid, makes the probes that it names. command: the
- * path of what $target will execute; NULL if it does so already.
+ * If a name of four fields is of the provider pid, makes the probes that it names, and returns it
+ * as the probes are called. command: the path of what $target will execute; NULL if it does so
+ * already.
  */
-void pid_probes(struct place at, const char *full, const char *command);
+const char *pid_probes(struct place at, const char *full, const char *command);

@@ -27,9 +27,9 @@ is_program(const char *name)
 {
 	const char *path = getenv("PATH");
 
-	target_command = name;
+	target_command = realpath(name, NULL);
 	if (strchr(name, '/') != NULL)
-		return access(name, X_OK) == 0;
+		return target_command != NULL && access(name, X_OK) == 0;
 	for (path = path != NULL ? path : "/bin";; path++) { /* an empty one: where dtrace is */
 		int size = (int)strcspn(path, ":");
 

@@ -1,5 +1,5 @@
 /*
- * usymbol.c - functions of executables, from the symbols in their files.
+ * usymbol.c - functions of executables and libraries, from the symbols in their files.
  *
  * A file is read when its number is first seen, which is soon after it was recorded: the kernel
  * forgets old numbers. One file may have several. What an ELF file says of itself is not trusted.
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernel/abi/elf.h"
+#include "ktr/glob.h"
 #include "userland/bin/dtrace/files.h"
 
 /* What else of ELF is read here. */
@@ -35,7 +36,9 @@ struct elf_segment {
 #define SECTION_SYMTAB 2
 #define SECTION_DYNSYM 11
 #define SYMBOL_FUNC    2
+#define SYMBOL_LOCAL   0
 #define SEGMENT_LOAD   1
+#define SEGMENT_INTERP 3
 #define SEGMENT_EXEC   1
 
 static struct executable {
@@ -49,6 +52,13 @@ static struct executable {
 	const char *names;
 	uint64_t count, names_size;
 } * executables;
+
+/* The libraries that a process has mapped, while it executed a program. */
+static struct process {
+	struct process *next;
+	uint64_t program; /* DIF_B_PROGRAM */
+	struct object *objects;
+} * processes;
 
 /* The bytes of a table of `count` elements; NULL: they are not in the file. */
 static const void *
@@ -102,20 +112,46 @@ open_file(struct executable *p, const char *path)
 	find_symbols(p);
 }
 
-/* Makes an address of the file its offset in the file. False: it is not in the file's code. */
-static bool
-code_offset(const struct executable *p, uint64_t *address)
+/* The next segment of a type after *i. NULL: none. */
+static const struct elf_segment *
+next_segment(const struct executable *p, uint32_t type, unsigned *i)
 {
 	const struct elf64_ehdr *h = (const void *)p->file;
 	const struct elf_segment *s = h != NULL ? table(p, h->phoff, h->phnum, sizeof(*s)) : NULL;
 
-	for (unsigned i = 0; s != NULL && i < h->phnum; i++) {
-		if (s[i].type == SEGMENT_LOAD && (s[i].flags & SEGMENT_EXEC) &&
-		    *address >= s[i].vaddr && *address - s[i].vaddr < s[i].filesz) {
-			*address += s[i].offset - s[i].vaddr;
+	while (s != NULL && *i < h->phnum)
+		if (s[(*i)++].type == type)
+			return &s[*i - 1];
+	return NULL;
+}
+
+/* Makes an address of the file its offset in the file. False: it is not in the file's code. */
+static bool
+code_offset(const struct executable *p, uint64_t *address)
+{
+	const struct elf_segment *s;
+	unsigned i = 0;
+
+	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL)
+		if ((s->flags & SEGMENT_EXEC) && *address - s->vaddr < s->filesz) {
+			*address += s->offset - s->vaddr;
 			return true;
 		}
-	}
+	return false;
+}
+
+/* The inverse. */
+static bool
+code_address(const struct executable *p, uint64_t *offset)
+{
+	const struct elf_segment *s;
+	unsigned i = 0;
+
+	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL)
+		if ((s->flags & SEGMENT_EXEC) && *offset - s->offset < s->filesz) {
+			*offset += s->vaddr - s->offset;
+			return true;
+		}
 	return false;
 }
 
@@ -128,28 +164,53 @@ function_name(const struct executable *p, const struct elf_symbol *s)
 		   : NULL;
 }
 
+/* Is a's name the better one for their address? A global one is; then one with fewer underscores,
+ * then the first in the alphabet. */
+static bool
+is_better(const struct executable *p, const struct elf_symbol *a, const struct elf_symbol *b)
+{
+	const char *x = p->names + a->name, *y = p->names + b->name;
+	bool local = a->info >> 4 == SYMBOL_LOCAL;
+
+	if (local != (b->info >> 4 == SYMBOL_LOCAL))
+		return !local;
+	if (strspn(x, "_") != strspn(y, "_"))
+		return strspn(x, "_") < strspn(y, "_");
+	return strcmp(x, y) < 0;
+}
+
+/* The file of a path; a program has a number. */
+static struct executable *
+find_file(uint32_t number, const char *path)
+{
+	struct executable *p = executables, *same;
+
+	while (p != NULL && strcmp(p->path, path) != 0)
+		p = p->next;
+	same = p;
+	if (p != NULL && number == 0)
+		return p->same;
+	p = dt_alloc(sizeof(*p));
+	p->number = number;
+	p->path = dt_format("%s", path);
+	p->same = same != NULL ? same->same : p;
+	if (same == NULL)
+		open_file(p, p->path);
+	p->next = executables;
+	executables = p;
+	return p;
+}
+
 static struct executable *
 find(uint32_t number)
 {
 	struct dif_program d = {.program = number};
-	struct executable *p, *first;
+	struct executable *p;
 
 	for (p = executables; p != NULL; p = p->next)
-		if (p->number == number)
+		if (p->number == number && number != 0)
 			return p;
-	p = dt_alloc(sizeof(*p));
-	p->number = number;
-	p->path = dt_format("%s", consume_program(&d) ? d.path : "");
-	for (first = executables; first != NULL && p->same == NULL; first = first->next)
-		if (strcmp(first->path, p->path) == 0)
-			p->same = first->same;
-	if (p->same == NULL) {
-		p->same = p;
-		open_file(p, p->path);
-	}
-	p->next = executables;
-	executables = p;
-	return p;
+	return find_file(number, consume_program(&d) ? d.path : "");
 }
 
 uint32_t
@@ -158,46 +219,110 @@ usymbol_program(uint32_t program)
 	return find(program)->same->number;
 }
 
-const char *
-usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object)
+/* Where an address is in its file, by its libraries. NULL: nowhere. */
+static const struct object *
+find_object(uint64_t program, const char *path, uint64_t address)
 {
-	const struct executable *p = find(program)->same;
-	const struct elf_symbol *best = NULL;
-	const char *slash = strrchr(p->path, '/');
-	uint64_t here = address - p->base, offset = here;
+	struct process *p = processes;
+	struct object *o, *now;
 
-	/* An address that is not in its code is in a library, of which nothing is known here. */
-	*object =
-	    slash != NULL && (p->file == NULL || address == USYMBOL_ANY || code_offset(p, &offset))
-		? slash + 1
-		: NULL;
-	for (uint64_t i = 0; i < p->count && *object != NULL; i++) {
+	while (p != NULL && p->program != program)
+		p = p->next;
+	if (p == NULL) {
+		p = dt_alloc(sizeof(*p));
+		*p = (struct process){processes, program, NULL};
+		processes = p;
+	}
+	for (o = p->objects; o != NULL; o = o->next)
+		if (address >= o->start && address < o->end)
+			return o;
+	now = object_mapped((uint32_t)program, path); /* it may have mapped more */
+	for (o = now; o != NULL; o = o->next)
+		if (address >= o->start && address < o->end) {
+			p->objects = now;
+			return o;
+		}
+	return NULL;
+}
+
+/* The file whose code has an address, and where there. NULL: none. */
+static const struct executable *
+find_code(uint64_t program, uint64_t *address, const struct object **library)
+{
+	const struct executable *p = find((uint32_t)(program >> 32))->same;
+	uint64_t here = *address - p->base, offset = here;
+	const char *path = p->path;
+
+	*library = NULL;
+	if (*address == USYMBOL_ANY || code_offset(p, &offset)) {
+		*address = here;
+		return p;
+	}
+	*library = find_object(program, path, *address);
+	if (*library == NULL)
+		return p->file == NULL ? p
+				       : NULL; /* that cannot be read: it may be the program's */
+	*address += (*library)->offset - (*library)->start;
+	p = find_file(0, (*library)->path);
+	return code_address(p, address) ? p : NULL;
+}
+
+uint64_t
+usymbol_object(uint64_t program, uint64_t address)
+{
+	const struct object *library;
+
+	find_code(program, &address, &library);
+	return library != NULL ? library->start : USYMBOL_ANY;
+}
+
+const char *
+usymbol_at(uint64_t program, uint64_t address, uint64_t *start, const char **object)
+{
+	const struct object *library;
+	uint64_t here = address;
+	const struct executable *p = find_code(program, &here, &library);
+	const struct elf_symbol *best = NULL;
+	const char *slash = p != NULL ? strrchr(p->path, '/') : NULL;
+
+	*object = slash != NULL ? slash + 1 : NULL;
+	for (uint64_t i = 0; *object != NULL && i < p->count; i++) {
 		const struct elf_symbol *s = &p->symbols[i];
 
 		if (function_name(p, s) != NULL && s->value <= here &&
 		    (best == NULL || s->value > best->value ||
-		     (s->value == best->value && s->size > best->size)))
+		     (s->value == best->value &&
+		      (s->size > best->size || (s->size == best->size && is_better(p, s, best))))))
 			best = s;
 	}
 	/* A symbol without a size ends where the next one begins. */
 	if (best == NULL || (best->size != 0 && here - best->value >= best->size))
 		return NULL;
-	*start = best->value + p->base;
+	*start = address - (here - best->value);
 	return p->names + best->name;
 }
 
 void
-usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg)
+usymbol_each(const char *path, const char *glob, void (*f)(const struct usymbol *s, void *arg),
+	     void *arg)
 {
 	struct executable p = {0};
 
 	open_file(&p, path);
 	for (uint64_t i = 0; i < p.count; i++) {
-		const struct elf_symbol *s = &p.symbols[i];
-		struct usymbol u = {function_name(&p, s), s->value, s->size};
+		const struct elf_symbol *s = &p.symbols[i], *first = s;
+		struct usymbol u = {function_name(&p, s), NULL, s->value, s->size};
 
-		if (u.name != NULL && code_offset(&p, &u.offset))
-			f(&u, arg);
+		if (u.name == NULL || (*glob != '\0' && !ktr_glob(glob, u.name)) ||
+		    !code_offset(&p, &u.offset))
+			continue;
+		for (uint64_t j = 0; j < p.count; j++)
+			if (p.symbols[j].value == s->value && &p.symbols[j] != s &&
+			    function_name(&p, &p.symbols[j]) != NULL &&
+			    is_better(&p, &p.symbols[j], first))
+				first = &p.symbols[j];
+		u.first = p.names + first->name;
+		f(&u, arg);
 	}
 }
 
@@ -208,4 +333,18 @@ usymbol_offset(const char *path, uint64_t *address)
 
 	open_file(&p, path);
 	return code_offset(&p, address);
+}
+
+const char *
+usymbol_linker(const char *path)
+{
+	struct executable p = {0};
+	const struct elf_segment *s;
+	unsigned i = 0;
+
+	open_file(&p, path);
+	s = next_segment(&p, SEGMENT_INTERP, &i);
+	return s != NULL && s->filesz > 0 && s->offset < p.size && s->filesz <= p.size - s->offset
+		   ? dt_strndup((const char *)p.file + s->offset, s->filesz - 1)
+		   : NULL;
 }
