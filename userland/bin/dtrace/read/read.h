@@ -101,8 +101,7 @@ bool parse_program(const char *text, struct place at);
 /* Reads an expression with assignments but without commas; and with commas. */
 struct node *parse_expression(void);
 struct node *parse_list_item(void);
-/* Does a type come next? May it begin with this token? */
-bool parse_at_type(void);
+/* May a type begin with this token? */
 bool parse_begins_type(const struct token *t);
 /* Nesting has a limit: between these two. */
 void parse_descend(void);
