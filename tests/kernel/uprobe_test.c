@@ -241,3 +241,36 @@ KTEST(uprobe_files_are_looked_for_without_the_control_lock)
 	ktest_join();
 	KT_ASSERT(told);
 }
+
+static struct vnode_ops closing_ops;
+static void (*destroy)(struct vnode *vn);
+static bool closed;
+
+/* mutex_lock() panics if this thread has the lock already. */
+static void
+destroy_without_lock(struct vnode *vn)
+{
+	ktr_port_lock();
+	ktr_port_unlock();
+	closed = true;
+	if (destroy != NULL)
+		destroy(vn);
+}
+
+/* The file may be on a disk that does not answer, and be removed there. */
+KTEST(uprobe_files_are_closed_without_the_control_lock)
+{
+	struct vnode *vn = make_program();
+
+	closed = false;
+	KT_EQ(kprobe_add("p:closing " FILE ":0x1010", KPROBE_USER, err, sizeof(err)), 0);
+	closing_ops = *vn->ops;
+	destroy = closing_ops.destroy;
+	closing_ops.destroy = destroy_without_lock;
+	vn->ops = &closing_ops;
+	vnode_unref(vn);
+	KT_EQ(vnode_remove(NULL, FILE, false), 0);
+	KT_ASSERT(!closed);
+	KT_EQ(kprobe_del("closing", KPROBE_USER, err, sizeof(err)), 0);
+	KT_ASSERT(closed);
+}
