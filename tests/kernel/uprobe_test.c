@@ -11,6 +11,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/ftrace/tracefs.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
@@ -273,4 +274,18 @@ KTEST(uprobe_files_are_closed_without_the_control_lock)
 	KT_ASSERT(!closed);
 	KT_EQ(kprobe_del("closing", KPROBE_USER, err, sizeof(err)), 0);
 	KT_ASSERT(closed);
+}
+
+/* Whoever has the tracers' lock may wait for a disk, too. */
+KTEST(sys_tells_of_the_machine_without_the_lock_of_tracers)
+{
+	char text[16] = "";
+	struct file *f;
+
+	mutex_lock(&ftrace_lock);
+	KT_EQ(file_open("/sys/devices/system/cpu/kernel_max", O_RDONLY, 0, &f), 0);
+	KT_ASSERT(file_read(f, text, sizeof(text) - 1) > 0);
+	file_unref(f);
+	mutex_unlock(&ftrace_lock);
+	KT_ASSERT(text[0] >= '0' && text[0] <= '9');
 }
