@@ -627,7 +627,7 @@ def files():
     check_match(r"^entries: [1-9]\d*\noverrun: \d+\ncommit overrun: 0\nbytes: [1-9]\d*\noldest event ts: +\d+\.\d{6}\nnow ts: ", rest, "stats")
 
 
-@portable_test("what is wrong is refused with Linux's error, and changes nothing; words before it count; only root looks")
+@portable_test("what is wrong is refused with Linux's error, and changes nothing but words before it; only root looks")
 def refuses():
     wrong = [("current_tracer", "wakeup_nosuch", "nop"), ("set_ftrace_filter", "ramfs_read nosuch sys_read", "ramfs_read"),
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),
