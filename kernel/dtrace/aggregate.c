@@ -230,7 +230,7 @@ new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, ui
 	uint64_t *w = (uint64_t *)(e + 1);
 
 	if (size > r->d->h.options.aggsize - t->head) {
-		r->c->agg_drops++;
+		dif_drop(r->c, &r->c->agg_drops);
 		return NULL;
 	}
 	*e = (struct dif_entry){agg, hash, *slot, (uint16_t)key_words, (uint16_t)words};
@@ -267,7 +267,7 @@ dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight)
 
 	if (t->slots == NULL) {
 		e = NULL;
-		r->c->agg_drops++;
+		dif_drop(r->c, &r->c->agg_drops);
 	} else if (a->keys != 0) {
 		e = find_entry(r, agg);
 	} else if (t->slots[agg] != 0) {

@@ -169,8 +169,8 @@ dtrace_detach(struct dtrace_consumer *c)
 	list_remove(&c->link);
 	if (list_empty(&consumers))
 		dtrace_owner_end();
-	uprobe_in_free(&c->pids);
 	mutex_unlock(&dtrace_lock);
+	uprobe_in_free(&c->pids); /* without the lock: this may close files */
 	kmap_free(c);
 }
 
@@ -279,7 +279,7 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	struct dtrace_consumer *c = *by;
 	int error;
 
-	if (c->d.state != DIF_EMPTY)
+	if (c->d.state != DIF_EMPTY || c->making > 0)
 		return -EBUSY;
 	/* There was no dead-man's limit until now. */
 	error = anonymous != NULL ? watch_begin() : -ENOENT;

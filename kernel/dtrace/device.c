@@ -268,7 +268,12 @@ request_pid(struct dtrace_consumer *c, uint64_t arg)
 	int error = p == NULL ? -ENOMEM : copy_in(p, arg, sizeof(*p));
 
 	if (error == 0) {
+		/* Without the lock, which others need to show that they live: this reads files. */
+		c->making++;
+		mutex_unlock(&dtrace_lock);
 		error = make_pid(c, p);
+		mutex_lock(&dtrace_lock);
+		c->making--;
 		if (copy_out(arg, p, sizeof(*p)) != 0)
 			error = -EFAULT;
 	}

@@ -37,6 +37,7 @@ struct dtrace_consumer {
 	uint64_t ran_ns;     /* CPU time of its process when that was last looked at */
 	uint32_t pid;        /* of the process that asked last */
 	struct kprobe *pids; /* its probes of processes */
+	unsigned making;     /* of these: requests that make one, without dtrace_lock */
 	uint32_t necbs, nprobes;
 	uint64_t predicates; /* added to the numbers of d.predicates: no other consumer has them */
 	bool enabled;        /* its clauses are at their probes */

@@ -115,6 +115,7 @@ struct dif_cpu {
 	uint64_t faulted, dropped, buf_drops, agg_drops, dynvar_drops, spec_drops;
 	uint64_t spec_busy, spec_full; /* speculation() that gave 0: some waited; none did */
 	uint64_t error_faults;         /* in clauses of ERROR */
+	uint64_t lossy, lossy_fired;   /* firings that have counted a drop; `fired` of the last */
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
@@ -313,6 +314,16 @@ dif_admit(struct dif_cpu *c)
 	c->fired = fired + 1;
 	return true;
 }
+
+/* Counts a drop in one of c's counters, and the firing, whatever it drops. */
+static inline void
+dif_drop(struct dif_cpu *c, uint64_t *drops)
+{
+	++*drops;
+	c->lossy += c->lossy_fired != c->fired;
+	c->lossy_fired = c->fired;
+}
+
 /* An operation to jump to: in the register that a port's compiler wants it in (arch.mk). */
 #ifdef DIF_PORT_JUMP_REGISTER
 #define DIF_JUMP(operation)                                                                \

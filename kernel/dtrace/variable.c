@@ -235,7 +235,7 @@ dynamic_search(struct dif_run *r, uint32_t var, struct search *s)
 	struct dif_dynamic *t = &r->d->dynamic;
 
 	if (t->count == 0) {
-		r->c->dynvar_drops++;
+		dif_drop(r->c, &r->c->dynvar_drops);
 		return false;
 	}
 	s->thread = r->d->vars[var].scope == DIF_SELF ? dif_port_thread() : 0;
@@ -243,7 +243,7 @@ dynamic_search(struct dif_run *r, uint32_t var, struct search *s)
 	s->hash = dif_hash_words(r->d->secret, s->thread * 31 + var + 1, r->c->keys, s->key_words);
 	s->bucket = &t->buckets[s->hash & t->mask];
 	if (!dif_dynamic_lock(&s->bucket->lock)) {
-		r->c->dynvar_drops++;
+		dif_drop(r->c, &r->c->dynvar_drops);
 		return false;
 	}
 	s->link = &s->bucket->head;
@@ -299,7 +299,7 @@ dynamic_load(struct dif_run *r, uint32_t var)
 		if (k != NULL)
 			memset(dif_dynamic_value(t, k), 0, t->value_size);
 		else
-			r->c->dynvar_drops++;
+			dif_drop(r->c, &r->c->dynvar_drops);
 	}
 	if (*s.link != NONE) {
 		uint8_t *value = dif_dynamic_value(t, chunk_at(t, *s.link));
@@ -343,7 +343,7 @@ dif_dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t siz
 		if (k != NULL)
 			memcpy(dif_dynamic_value(t, k), value, size);
 		else
-			r->c->dynvar_drops++;
+			dif_drop(r->c, &r->c->dynvar_drops);
 	}
 	search_end(&s);
 }

@@ -52,21 +52,20 @@ no_cpus_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 static void
 fill_topology(struct vnode *dir)
 {
-	static const struct tracefs_file core = TRACEFS_TEXT("core_id", 0444, cpu_number_show, NULL,
-							     NULL),
-					 socket = TRACEFS_TEXT("physical_package_id", 0444,
-							       cpu_number_show, NULL, NULL);
+	static const struct tracefs_file core = TRACEFS_TELLS("core_id", cpu_number_show),
+					 socket =
+					     TRACEFS_TELLS("physical_package_id", cpu_number_show);
 	static const struct tracefs_file lists[] = {
-	    TRACEFS_TEXT("thread_siblings_list", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("thread_siblings", 0444, cpu_mask_show, NULL, NULL),
-	    TRACEFS_TEXT("core_cpus_list", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("core_cpus", 0444, cpu_mask_show, NULL, NULL),
+	    TRACEFS_TELLS("thread_siblings_list", cpu_list_show),
+	    TRACEFS_TELLS("thread_siblings", cpu_mask_show),
+	    TRACEFS_TELLS("core_cpus_list", cpu_list_show),
+	    TRACEFS_TELLS("core_cpus", cpu_mask_show),
 	};
 	static const struct tracefs_file whole[] = {
-	    TRACEFS_TEXT("core_siblings_list", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("core_siblings", 0444, cpu_mask_show, NULL, NULL),
-	    TRACEFS_TEXT("package_cpus_list", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("package_cpus", 0444, cpu_mask_show, NULL, NULL),
+	    TRACEFS_TELLS("core_siblings_list", cpu_list_show),
+	    TRACEFS_TELLS("core_siblings", cpu_mask_show),
+	    TRACEFS_TELLS("package_cpus_list", cpu_list_show),
+	    TRACEFS_TELLS("package_cpus", cpu_mask_show),
 	};
 
 	tracefs_add(dir, &core, core.name, tracefs_arg(dir));
@@ -88,13 +87,12 @@ fill_cpus(struct vnode *dir)
 {
 	static const struct tracefs_file cpu = {.mode = 0755, .fill = fill_cpu};
 	static const struct tracefs_file files[] = {
-	    TRACEFS_TEXT("online", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("possible", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("present", 0444, cpu_list_show, NULL, NULL),
-	    TRACEFS_TEXT("offline", 0444, no_cpus_show, NULL, NULL),
+	    TRACEFS_TELLS("online", cpu_list_show),
+	    TRACEFS_TELLS("possible", cpu_list_show),
+	    TRACEFS_TELLS("present", cpu_list_show),
+	    TRACEFS_TELLS("offline", no_cpus_show),
 	};
-	static const struct tracefs_file last =
-	    TRACEFS_TEXT("kernel_max", 0444, cpu_number_show, NULL, NULL);
+	static const struct tracefs_file last = TRACEFS_TELLS("kernel_max", cpu_number_show);
 	char name[16];
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), 0);

@@ -211,7 +211,7 @@ cmdlines_store_size(struct instance *i, uintptr_t arg, char *text)
 	uint64_t n;
 	int error = tracefs_number(text, &n);
 
-	if (error != 0 || n == 0)
+	if (error != 0 || n == 0 || n > 32768) /* as in Linux */
 		return -EINVAL;
 	cmdlines_max = n;
 	cmdlines_forget();

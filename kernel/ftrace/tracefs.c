@@ -1,8 +1,8 @@
 /*
  * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
  *
- * Locking: ftrace_lock, around show, store and clear. It is taken before vfs_lock, for paths of
- * uprobes, and so before all locks of vnodes.
+ * Locking: ftrace_lock, around show (unless the file says otherwise), store and clear. It is taken
+ * before vfs_lock, for paths of uprobes, and so before all locks of vnodes.
  */
 #include "kernel/ftrace/tracefs.h"
 
@@ -39,6 +39,12 @@ tracefs_instance(const struct vnode *vn)
 	return node_of(vn)->instance;
 }
 
+static bool
+tracefs_is_unlocked(const struct vnode *vn)
+{
+	return node_of(vn)->file->unlocked;
+}
+
 int
 tracefs_begin(const struct vnode *vn)
 {
@@ -58,9 +64,9 @@ tracefs_end(void)
 int
 tracefs_hold(const struct vnode *vn)
 {
-	int error = tracefs_begin(vn);
+	int error = tracefs_is_unlocked(vn) ? 0 : tracefs_begin(vn);
 
-	if (error == 0) {
+	if (error == 0 && !tracefs_is_unlocked(vn)) {
 		tracefs_instance(vn)->users++;
 		tracefs_end();
 	}
@@ -70,7 +76,7 @@ tracefs_hold(const struct vnode *vn)
 void
 tracefs_release(const struct vnode *vn)
 {
-	if (tracefs_begin(vn) == 0) {
+	if (!tracefs_is_unlocked(vn) && tracefs_begin(vn) == 0) {
 		tracefs_instance(vn)->users--;
 		tracefs_end();
 	}
@@ -81,12 +87,13 @@ tracefs_release(const struct vnode *vn)
 static int
 tracefs_show_text(struct vnode *vn, struct sbuf *out)
 {
-	int error = tracefs_begin(vn);
+	int error = tracefs_is_unlocked(vn) ? 0 : tracefs_begin(vn);
 
 	if (error != 0)
 		return error;
 	node_of(vn)->file->show(tracefs_instance(vn), tracefs_arg(vn), out);
-	tracefs_end();
+	if (!tracefs_is_unlocked(vn))
+		tracefs_end();
 	return 0;
 }
 

@@ -39,7 +39,8 @@ struct tracefs_file {
 	char parts; /* of what is written; see struct vnode_ops */
 	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
-	bool stream; /* see struct vnode */
+	bool stream;   /* see struct vnode */
+	bool unlocked; /* show() needs no lock, and the file belongs to no instance that goes */
 	/* A directory: adds its names. */
 	void (*fill)(struct vnode *dir);
 };
@@ -48,6 +49,12 @@ struct tracefs_file {
 #define TRACEFS_TEXT(file, bits, shows, stores, clears)                                     \
 	{                                                                                   \
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
+	}
+
+/* Such a row whose file tells everybody of the machine: nobody waits there for a tracer. */
+#define TRACEFS_TELLS(file, shows)                                          \
+	{                                                                   \
+		.name = file, .mode = 0444, .show = shows, .unlocked = true \
 	}
 
 /* Rows of files to which somebody writes a list of words, or of lines. */

@@ -302,7 +302,7 @@ kprobe_mark(const struct kprobe_info *info, void *arg)
 }
 
 void
-kprobe_remove_marked(void)
+kprobe_remove_marked(struct list *closing)
 {
 	kprobe_apply(); /* so that no probe fires any more, even if its event stays on */
 	list_for_each_entry_safe (struct kprobe, k, &kprobes, link) {
@@ -311,8 +311,18 @@ kprobe_remove_marked(void)
 		list_remove(&k->link);
 		if (!has_probe(k->site, true))
 			ktr_site_free(k->site);
-		kprobe_free(k);
+		if (k->user.vn != NULL)
+			list_append(closing, &k->link);
+		else
+			kprobe_free(k);
 	}
+}
+
+void
+kprobe_free_all(struct list *closing)
+{
+	list_for_each_entry_safe (struct kprobe, k, closing, link)
+		kprobe_free(k);
 }
 
 /* The owner of an event that is on, and would go with the marked probes; NULL: there is none. */
@@ -338,16 +348,18 @@ kprobe_unmark_all(void)
 int
 kprobe_drop(struct kprobe *probe)
 {
+	struct list closing = LIST_INIT(closing);
 	const char *user;
 
 	ktr_port_lock();
 	probe->gone = true;
 	user = user_of_marked();
 	if (user == NULL)
-		kprobe_remove_marked();
+		kprobe_remove_marked(&closing);
 	else
 		probe->gone = false;
 	ktr_port_unlock();
+	kprobe_free_all(&closing);
 	return user != NULL ? -EBUSY : 0;
 }
 
@@ -355,17 +367,19 @@ int
 kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
 {
 	struct marking m = {.which = which, .kind = kind};
+	struct list closing = LIST_INIT(closing);
 	const char *user;
 
 	ktr_port_lock();
 	kprobe_each(kprobe_mark, &m);
 	user = user_of_marked();
 	if (user == NULL)
-		kprobe_remove_marked();
+		kprobe_remove_marked(&closing);
 	else
 		snprintf(err, errlen, "the probe is on for %.40s", user);
 	kprobe_unmark_all();
 	ktr_port_unlock();
+	kprobe_free_all(&closing);
 	if (m.found == 0)
 		snprintf(err, errlen, "no probe \"%.40s\"", which != NULL ? which : "");
 	return m.found == 0 ? -ENOENT : user != NULL ? -EBUSY : 0;

@@ -208,8 +208,10 @@ struct kprobe *kprobe_event_find(const char *group, const char *name);
 /* May a probe of that definition be one more of the event? 0, or -EEXIST and a sentence. */
 int kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, const char *text,
 		       struct ktold *t);
-/* Removes the probes that are `gone`. */
-void kprobe_remove_marked(void);
+/* Removes the probes that are `gone`. Those of programs are put on a list, for kprobe_free_all():
+ * without the control lock, as the last reference of a file may remove it from its disk. */
+void kprobe_remove_marked(struct list *closing);
+void kprobe_free_all(struct list *closing);
 /* Gives a new event's site the group. 0; -ENOSPC, and a sentence; -ENOMEM. */
 int kprobe_group_set(const struct ktr_site *site, const char *group, char *err, size_t errlen);
 

@@ -179,10 +179,13 @@ uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t 
 void
 uprobe_in_free(struct kprobe **all)
 {
+	struct list closing = LIST_INIT(closing);
+
 	ktr_port_lock();
 	for (struct kprobe *k = *all; k != NULL; k = k->user.mine)
 		k->gone = true;
 	*all = NULL;
-	kprobe_remove_marked();
+	kprobe_remove_marked(&closing);
 	ktr_port_unlock();
+	kprobe_free_all(&closing);
 }

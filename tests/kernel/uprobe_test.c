@@ -11,6 +11,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/ftrace/tracefs.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
@@ -240,4 +241,51 @@ KTEST(uprobe_files_are_looked_for_without_the_control_lock)
 	ktr_port_unlock();
 	ktest_join();
 	KT_ASSERT(told);
+}
+
+static struct vnode_ops closing_ops;
+static void (*destroy)(struct vnode *vn);
+static bool closed;
+
+/* mutex_lock() panics if this thread has the lock already. */
+static void
+destroy_without_lock(struct vnode *vn)
+{
+	ktr_port_lock();
+	ktr_port_unlock();
+	closed = true;
+	if (destroy != NULL)
+		destroy(vn);
+}
+
+/* The file may be on a disk that does not answer, and be removed there. */
+KTEST(uprobe_files_are_closed_without_the_control_lock)
+{
+	struct vnode *vn = make_program();
+
+	closed = false;
+	KT_EQ(kprobe_add("p:closing " FILE ":0x1010", KPROBE_USER, err, sizeof(err)), 0);
+	closing_ops = *vn->ops;
+	destroy = closing_ops.destroy;
+	closing_ops.destroy = destroy_without_lock;
+	vn->ops = &closing_ops;
+	vnode_unref(vn);
+	KT_EQ(vnode_remove(NULL, FILE, false), 0);
+	KT_ASSERT(!closed);
+	KT_EQ(kprobe_del("closing", KPROBE_USER, err, sizeof(err)), 0);
+	KT_ASSERT(closed);
+}
+
+/* Whoever has the tracers' lock may wait for a disk, too. */
+KTEST(sys_tells_of_the_machine_without_the_lock_of_tracers)
+{
+	char text[16] = "";
+	struct file *f;
+
+	mutex_lock(&ftrace_lock);
+	KT_EQ(file_open("/sys/devices/system/cpu/kernel_max", O_RDONLY, 0, &f), 0);
+	KT_ASSERT(file_read(f, text, sizeof(text) - 1) > 0);
+	file_unref(f);
+	mutex_unlock(&ftrace_lock);
+	KT_ASSERT(text[0] >= '0' && text[0] <= '9');
 }

@@ -627,14 +627,15 @@ def files():
     check_match(r"^entries: [1-9]\d*\noverrun: \d+\ncommit overrun: 0\nbytes: [1-9]\d*\noldest event ts: +\d+\.\d{6}\nnow ts: ", rest, "stats")
 
 
-@portable_test("what is wrong is refused with Linux's error, and changes nothing; other users than root cannot look in")
+@portable_test("what is wrong is refused with Linux's error, and changes nothing but words before it; only root looks")
 def refuses():
-    wrong = [("current_tracer", "wakeup_nosuch", "nop"), ("set_ftrace_filter", "ramfs_read nosuch", "#### all functions enabled ####"),
+    wrong = [("current_tracer", "wakeup_nosuch", "nop"), ("set_ftrace_filter", "ramfs_read nosuch sys_read", "ramfs_read"),
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),
              ("tracing_cpumask", "0", "f"), ("tracing_cpumask", "g", "f"), ("buffer_size_kb", "0", "4096"), ("buffer_size_kb", "x", "4096"),
              ("set_ftrace_pid", "-1", "no pid"), ("max_graph_depth", "x", "0"),
              ("tracing_thresh", "1e3", "0"), ("trace_clock", "counter", "[local] global perf mono mono_raw boot"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
-             ("events/enable", "2", "0"), ("function_profile_enabled", "on", "0"), ("set_event", "nosuch:*", None)]
+             ("events/enable", "2", "0"), ("function_profile_enabled", "on", "0"), ("set_event", "nosuch:*", None),
+             ("saved_cmdlines_size", "32769", "1024")]
     out = ftrace("".join(f"echo '{text}' > {file}\n{f'cat {file}' if left else 'true'}\n" for file, text, left in wrong) +
                  "echo x > available_tracers\nmkdir x\nrm trace\nsu 7 cat trace\nsu 7 ls\ncat trace_marker\ntrue\n")[0]
     expected = "".join(f"^sh: write error: Invalid argument\n{f'{re.escape(left)}' + chr(10) if left else ''}" .replace("^", "", 1)

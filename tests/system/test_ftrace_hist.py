@@ -185,6 +185,17 @@ def joins():
     check_eq(old and new, "    Hits: 0\n    Entries: 0\n    Dropped: 0\n", "those of the new one")
 
 
+@portable_test("an event that finds a full table is dropped once, however many values it has")
+def drops():
+    t, events = "events/ftrace/print", 900
+    totals = ftrace(
+        f"echo 'hist:keys=buf:vals=common_pid,common_cpu,common_pid:size=128' > {t}/trigger\nn=0\n"
+        f"while test $n -lt {events}; do echo $n > trace_marker; n=$((n+1)); done\ntail -n 3 {t}/hist\n", smp=1)[0]
+    hits, entries, dropped = (int(n) for n in re.findall(r"^    \w+: (\d+)$", totals, re.M))
+    check(128 == entries <= hits < events - 100, f"a full table: {totals}")
+    check(0 <= dropped - (events - entries) <= 1, f"each of {events} is an entry or is dropped: {totals}")
+
+
 @portable_test("one that is refused leaves the variables of the others; modifiers of common_timestamp, signed keys, percentages of large numbers, long names, tables of one name")
 def tables():
     t, long = "events/ftrace/print/trigger", "l" * 60

@@ -44,7 +44,7 @@ def named_addresses():
 
 def main():
     chosen = [(command, expected) for command, expected in cases() if needs_no_kernel(command)]
-    print(f"1..{len(chosen) + 3}")
+    print(f"1..{len(chosen) + 4}")
     enough = len(chosen) >= AT_LEAST
     print(f"{'ok' if enough else 'not ok'} 1 - {AT_LEAST} programs or more need no kernel", flush=True)
     failed = not enough
@@ -52,6 +52,9 @@ def main():
     zone = 80 * "A"
     runs += [("a time in a zone with a long name", f"Thu, 01 Jan 1970 00:00:00 {zone}\n",
               found(f"""TZ='<{zone}>0' dtrace -qn 'BEGIN {{ printf("%T", 0); exit(0); }}'"""))]
+    runs += [("ERROR's clauses leave the time of the firing that has failed", "1 1\n\n",
+              found("""dtrace -qn 'ERROR { t = timestamp; u = timestamp; } BEGIN { x = timestamp; *(int *)16; }'"""
+                    """ -n 'BEGIN { printf("%d %d\\n", x == timestamp, t == u); exit(0); }' 2> /dev/null"""))]
     runs += [(command, expected, found(command)) for command, expected in chosen]
     for n, (command, expected, output) in enumerate(runs, 2):
         failed |= output != expected

@@ -76,10 +76,10 @@ trigger_store_function(struct instance *i, char *word)
 	if (t == NULL)
 		return error;
 	command = trigger_split(t->text, ':');
-	t->sites = kmalloc(SITES_MAX * sizeof(t->sites[0]));
+	t->sites = kmalloc(ktr_site_count() * sizeof(t->sites[0]));
 	if (t->sites == NULL)
 		error = -ENOMEM;
-	for (unsigned n = 0; t->sites != NULL && n < ktr_site_count() && t->nsites < SITES_MAX; n++)
+	for (unsigned n = 0; t->sites != NULL && n < ktr_site_count(); n++)
 		if (function_is(ktr_site_get(n), t->text))
 			t->sites[t->nsites++] = ktr_site_get(n);
 	if (t->nsites > 0)
@@ -93,10 +93,11 @@ trigger_store_function(struct instance *i, char *word)
 	for (unsigned n = t->nsites; n-- > 0;)
 		if (find_function(t, t->sites[n]) != NULL)
 			t->sites[n] = t->sites[--t->nsites];
-	if (t->nsites > 0)
+	if (t->nsites > 0 && t->nsites <= SITES_MAX)
 		return trigger_add(t, &wrong);
+	error = t->nsites == 0 ? -EEXIST : -ENOSPC;
 	trigger_destroy(t);
-	return -EEXIST;
+	return error;
 }
 
 void

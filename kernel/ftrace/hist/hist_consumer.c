@@ -146,7 +146,7 @@ hist_drops(const struct hist *h)
 	uint64_t drops = 0;
 
 	for (unsigned i = 0; c != NULL && i < c->d.cpus; i++)
-		drops += c->d.cpu[i].agg_drops + c->d.cpu[i].dynvar_drops;
+		drops += c->d.cpu[i].lossy;
 	return drops;
 }
 

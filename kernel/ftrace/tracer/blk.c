@@ -400,12 +400,9 @@ static void
 fill_part(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    TRACEFS_TEXT("dev", 0444, blk_dev_show, NULL, NULL),
-	    TRACEFS_TEXT("partition", 0444, blk_partition_show, NULL, NULL),
-	    TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
-	    TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
-	    TRACEFS_TEXT("start", 0444, blk_start_show, NULL, NULL),
-	    TRACEFS_TEXT("stat", 0444, blk_stat_show, NULL, NULL),
+	    TRACEFS_TELLS("dev", blk_dev_show),     TRACEFS_TELLS("partition", blk_partition_show),
+	    TRACEFS_TELLS("ro", blk_ro_show),       TRACEFS_TELLS("size", blk_size_show),
+	    TRACEFS_TELLS("start", blk_start_show), TRACEFS_TELLS("stat", blk_stat_show),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
@@ -417,12 +414,11 @@ fill_disk(struct vnode *dir)
 	static const struct tracefs_file trace = {.mode = 0755, .fill = fill_trace},
 					 part = {.mode = 0755, .fill = fill_part},
 					 files[] = {
-					     TRACEFS_TEXT("dev", 0444, blk_dev_show, NULL, NULL),
-					     TRACEFS_TEXT("removable", 0444, blk_removable_show,
-							  NULL, NULL),
-					     TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
-					     TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
-					     TRACEFS_TEXT("stat", 0444, blk_stat_show, NULL, NULL),
+					     TRACEFS_TELLS("dev", blk_dev_show),
+					     TRACEFS_TELLS("removable", blk_removable_show),
+					     TRACEFS_TELLS("ro", blk_ro_show),
+					     TRACEFS_TELLS("size", blk_size_show),
+					     TRACEFS_TELLS("stat", blk_stat_show),
 					 };
 	const struct gendisk *disk = ((const struct blk_trace *)tracefs_arg(dir))->disk;
 

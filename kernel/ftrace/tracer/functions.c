@@ -247,8 +247,7 @@ functions_store(struct instance *i, uintptr_t arg, char *text)
 			found = functions_wait(f, list, word);
 		}
 	}
-	if (found && error == 0)
-		functions_replace(i, list, set);
+	functions_replace(i, list, set); /* the words before a wrong one count */
 	kfree(set);
 	return found ? error : -EINVAL;
 }

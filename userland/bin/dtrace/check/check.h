@@ -85,7 +85,7 @@ bool check_fits(struct node *n, struct type *type);
 /* Makes an integer constant of the node. */
 void check_constant(struct node *n, struct type *type, uint64_t value);
 /* Makes the node a constant that an operator has computed, with 64 bits. If the value does not fit
- * into the type, it gets a larger type. Only an unsigned number below 0 is cut, as in C. */
+ * into the type, it gets a larger type; only an unsigned number below 0 keeps its type. */
 void check_computed(struct node *n, struct type *type, uint64_t value);
 /* The value, cut and extended as the type says. */
 uint64_t check_cut(struct type *type, uint64_t value);

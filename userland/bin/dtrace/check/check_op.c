@@ -139,9 +139,7 @@ check_computed(struct node *n, struct type *type, uint64_t value)
 	    (is_signed || (int64_t)value > 0))
 		type = is_signed ? type_long : type_ulong;
 	check_constant(n, type, value);
-	/* 64 bits, as when the program runs: storing the value cuts it. */
-	if (type_base(type)->size < type_int->size)
-		n->value = value;
+	n->value = value; /* 64 bits, as when the program runs: storing the value cuts it */
 }
 
 /* ---- operators with two operands ---- */

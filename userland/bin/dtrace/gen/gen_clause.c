@@ -271,20 +271,16 @@ gen_plan_times(struct clause *clauses)
 static void
 keep_time(const struct clause *c, unsigned time)
 {
-	/* No program can name them. */
+	/* No program can name them. ERROR fires amid others, so each plan has its own. */
 	static const char *const names[TIMES] = {" time", " vtime", " walltime"};
-	struct variable *v = NULL;
 
-	if (c->time[time] != TIME_READ) {
-		v = ident_find(SCOPE_THIS, names[time]);
-		if (v == NULL)
-			v = ident_add(SCOPE_THIS, names[time], type_ulong);
-	}
-	gen_time[time] = v;
+	if (c->time[time] == TIME_READ)
+		gen_time[time] = NULL;
 	if (c->time[time] != TIME_KEEP)
 		return;
+	gen_time[time] = ident_add(SCOPE_THIS, names[time], type_ulong);
 	gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_TIMESTAMP + (int32_t)time);
-	gen_insn(DIF_STV, 0, 1, 0, (int32_t)gen_variable(v));
+	gen_insn(DIF_STV, 0, 1, 0, (int32_t)gen_variable(gen_time[time]));
 }
 
 void

@@ -70,7 +70,7 @@ condition(const char *text)
 		p += size;
 	}
 	buffer_add(&named, "", 1);
-	if (cpp_expand(&b, (char *)named.data) != NULL)
+	if (cpp_expand(&b, (char *)named.data, false) != NULL)
 		cpp_fail("#if: found the end of the line in a macro's arguments: ", text);
 	buffer_add(&b, "", 1);
 	named = (struct buffer){0};
@@ -281,9 +281,13 @@ read_file(const char *file, const char *text)
 			size_t start = out.size;
 
 			/* The arguments of a macro may go on in the next lines. */
-			while ((rest = cpp_expand(&out, line)) != NULL) {
+			for (;;) {
+				const char *next = in.pos + strspn(in.pos, " \t\r\n\f\v");
 				char *more;
 
+				rest = cpp_expand(&out, line, *next == '(');
+				if (rest == NULL)
+					break;
 				in.line = after;
 				more = *cpp_skip_blanks(in.pos) != '#' ? read_line() : NULL;
 				after = in.line;

@@ -36,6 +36,27 @@ cpp_put(struct buffer *to, const char *text, size_t size)
 	buffer_add(to, text, size);
 }
 
+/* Would these two characters, one behind the other, be part of one token of D, or of a comment? */
+static bool
+joins(char a, char b)
+{
+	if (isalnum((unsigned char)a) || a == '_')
+		return isalnum((unsigned char)b) || b == '_';
+	if (b == '=')
+		return strchr("+-*/%&|^<>=!", a) != NULL;
+	return (a == b && strchr("+-&|^<>/", a) != NULL) || (a == '-' && b == '>') ||
+	       (a == '/' && b == '*');
+}
+
+/* Where a macro or an argument begins or ends (edge), two tokens stay two: a blank goes between. */
+static void
+put_apart(struct buffer *to, const char *text, size_t size, bool edge)
+{
+	if (edge && size > 0 && to->size > 0 && joins((char)to->data[to->size - 1], *text))
+		cpp_put(to, " ", 1);
+	cpp_put(to, text, size);
+}
+
 static struct macro *
 find(const char *name, size_t size)
 {
@@ -155,7 +176,7 @@ cpp_expanded(const char *text)
 
 	if (++nested > MAX_NESTED)
 		cpp_fail("arguments of macros are nested too deeply: ", text);
-	rest = cpp_expand(&b, text);
+	rest = cpp_expand(&b, text, false);
 	nested--;
 	if (rest != NULL)
 		cpp_put(&b, rest, strlen(rest));
@@ -183,7 +204,7 @@ static char *
 substituted(const struct macro *m, char *const *args, unsigned count)
 {
 	struct buffer b = {0};
-	bool paste = false;
+	bool paste = false, edge = false;
 
 	for (const char *p = m->body, *next; *p != '\0'; p = next) {
 		bool quote = m->function && p[0] == '#' && p[1] != '#';
@@ -195,6 +216,7 @@ substituted(const struct macro *m, char *const *args, unsigned count)
 		if (strncmp(cpp_skip_blanks(p), "##", 2) == 0) {
 			next = cpp_skip_blanks(cpp_skip_blanks(p) + 2);
 			paste = true;
+			edge = false;
 			continue;
 		}
 		while (n < m->count && (strlen(m->parameters[n]) != size ||
@@ -203,7 +225,7 @@ substituted(const struct macro *m, char *const *args, unsigned count)
 		if (n == m->count && quote)
 			cpp_fail("# without a parameter in ", m->name);
 		if (n == m->count)
-			cpp_put(&b, p, size);
+			put_apart(&b, p, size, edge);
 		else if (quote)
 			put_quoted(&b, n < count ? args[n] : "");
 		else if (n < count) {
@@ -211,37 +233,56 @@ substituted(const struct macro *m, char *const *args, unsigned count)
 					? args[n]
 					: cpp_expanded(args[n]);
 
-			cpp_put(&b, arg, strlen(arg));
+			put_apart(&b, arg, strlen(arg), !paste);
 		}
+		edge = n < m->count;
 		paste = false;
 	}
 	buffer_add(&b, "", 1);
 	return (char *)b.data;
 }
 
-const char *
-cpp_expand(struct buffer *to, const char *text)
+/* The end of a macro's body, which is a macro without its arguments, and the text behind it. */
+static const char *
+followed(const char *end, const char *text)
 {
+	struct buffer b = {0};
+
+	cpp_put(&b, end, strlen(end));
+	put_apart(&b, text, strlen(text), true);
+	expansions += (unsigned)b.size / 256; /* the copies have a limit, too */
+	buffer_add(&b, "", 1);
+	return (const char *)b.data;
+}
+
+const char *
+cpp_expand(struct buffer *to, const char *text, bool goes_on)
+{
+	bool edge = true;
+
 	for (const char *p = text, *next; *p != '\0'; p = next) {
 		size_t size = cpp_token_size(p);
 		struct macro *m = lex_name_size(p) > 0 ? find(p, size) : NULL;
 		char *args[MAX_ARGS];
 		unsigned count = 0;
-		const char *after = p + size + strspn(p + size, " \t\r\n");
+		const char *after = p + size + strspn(p + size, " \t\r\n\f\v");
 
 		next = p + size;
 		if (strncmp(p, "__LINE__", size) == 0 && size == 8) {
 			const char *line = dt_format("%u", cpp_place().line);
 
-			cpp_put(to, line, strlen(line));
+			put_apart(to, line, strlen(line), edge);
+			edge = true;
 			continue;
 		}
-		if (m == NULL || m->expanding || (m->function && *after != '(')) {
-			cpp_put(to, p, size);
+		if (m == NULL || m->expanding ||
+		    (m->function && *after != '(' && !(goes_on && *after == '\0'))) {
+			put_apart(to, p, size, edge);
+			edge = false;
 			continue;
 		}
 		if (m->function) {
-			next = read_arguments(m, after + 1, args, &count);
+			next = *after == '(' ? read_arguments(m, after + 1, args, &count) : NULL;
 			if (next == NULL)
 				return p;
 			if (count != m->count && !(m->variadic && count + 1 == m->count) &&
@@ -254,11 +295,12 @@ cpp_expand(struct buffer *to, const char *text)
 			cpp_fail("macros use each other too often: ", m->name);
 		text = substituted(m, args, count);
 		m->expanding = true;
-		after = cpp_expand(to, text);
+		after = cpp_expand(to, text, true);
 		m->expanding = false;
 		nested--;
-		if (after != NULL) /* a macro's name alone: its arguments may follow the macro */
-			cpp_put(to, after, strlen(after));
+		edge = true;
+		if (after != NULL)
+			next = followed(after, next);
 	}
 	return NULL;
 }

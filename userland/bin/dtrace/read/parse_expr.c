@@ -117,18 +117,13 @@ parse_type_operand(struct place at)
 {
 	struct node *n = node_new(N_SIZEOF, at);
 
-	if (lex_is('(')) {
+	if (lex_is('(') && parse_begins_type(lex_peek2())) {
 		lex_next();
-		if (parse_at_type()) {
-			n->type = parse_type_name();
-			lex_expect(')');
-			return n;
-		}
-		n->left = parse_expression();
+		n->type = parse_type_name();
 		lex_expect(')');
-		return n;
+	} else {
+		n->left = parse_unary();
 	}
-	n->left = parse_unary();
 	return n;
 }
 

@@ -49,12 +49,6 @@ parse_begins_type(const struct token *t)
 }
 
 bool
-parse_at_type(void)
-{
-	return parse_begins_type(lex_peek());
-}
-
-bool
 parse_begins_declaration(const char *name)
 {
 	static const char *const words[] = {"typedef", "extern", "static", "register",   "auto",
@@ -389,7 +383,7 @@ parse_suffixes(struct type *base, struct declarator *d)
 	}
 	if (!lex_take('['))
 		return base;
-	if (parse_at_type() || lex_is(OP3('.', '.', '.'))) {
+	if (parse_begins_type(lex_peek()) || lex_is(OP3('.', '.', '.'))) {
 		d->is_array = true;
 		d->keys = parse_parameters(']');
 		return base;

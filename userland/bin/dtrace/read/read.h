@@ -101,8 +101,7 @@ bool parse_program(const char *text, struct place at);
 /* Reads an expression with assignments but without commas; and with commas. */
 struct node *parse_expression(void);
 struct node *parse_list_item(void);
-/* Does a type come next? May it begin with this token? */
-bool parse_at_type(void);
+/* May a type begin with this token? */
 bool parse_begins_type(const struct token *t);
 /* Nesting has a limit: between these two. */
 void parse_descend(void);
@@ -146,9 +145,9 @@ void cpp_undefine(const char *name);
 bool cpp_is_defined(const char *name, size_t size);
 /*
  * Appends the text with its macros expanded. Returns where a macro begins whose arguments are not
- * all in the text. NULL: all was done.
+ * all in the text; if the text goes on, that may be a name at its end. NULL: all was done.
  */
-const char *cpp_expand(struct buffer *to, const char *text);
+const char *cpp_expand(struct buffer *to, const char *text, bool goes_on);
 /* The text with its macros expanded. */
 char *cpp_expanded(const char *text);
 void cpp_put(struct buffer *to, const char *text, size_t size);
