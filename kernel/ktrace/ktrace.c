@@ -365,9 +365,11 @@ open_io(uint64_t upath, struct ktrace_io *io)
 	if (error < 0)
 		return error;
 	io->limit = proc_limit(RLIMIT_FSIZE);
-	io->uid = curproc()->uid;
-	io->gid = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX;
-	io->caps = proc_caps();
+	io->cred = (struct task_cred){
+	    .user = proc_user(),
+	    .group = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX,
+	    .caps = proc_caps(),
+	};
 	strlcpy(io->path, path, sizeof(io->path));
 	return 0;
 }

@@ -4,11 +4,11 @@
  *
  * It works every 10 ms while a process is traced, and when somebody waits for it. A pass takes what
  * is older than a moment at which no CPU was in a hook: nothing that comes later is older than
- * that. It writes as user 0 and without limits, but a file grows at the cost of its owner, no
- * further than the one who set the tracing may write, and only while this user may write it. It has
- * the share of the user of the process that has made the first record of what it writes: so each
- * user pays for his part. Others wait for it, so it goes before the other threads of that user.
- * It ends when nobody is traced to the file.
+ * that. It writes as the one who set the tracing, while he may write the file, and no further than
+ * his limit. A file grows at the cost of its owner. The thread has the share of the user of the
+ * process that has made the first record of what it writes: so each user pays for his part. Others
+ * wait for it, so it goes before the other threads of that user. It ends when nobody is traced to
+ * the file.
  *
  * Locking: ktrace_lock, which is released while it writes.
  */
@@ -56,13 +56,13 @@ give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
 	ktrace_select_needed();
 }
 
-/* Writes to the file. 0 or -errno. *in_part: some bytes are written. */
+/* Writes to the file, as io->cred. 0 or -errno. *in_part: some bytes are written. */
 static int
 write_out(const struct ktrace_io *io, const void *from, size_t n, bool *in_part)
 {
 	int64_t r;
 
-	if (vnode_access_of(io->f->vn, io->uid, io->gid, io->caps, VNODE_WRITE) < 0)
+	if (vnode_access(io->f->vn, VNODE_WRITE) < 0)
 		return -EACCES;
 	if (n > io->limit || vnode_size(io->f->vn) > io->limit - n)
 		return -EFBIG;
@@ -82,7 +82,9 @@ ktrace_flush(struct ktrace_file *file)
 	if (file->used == 0)
 		return;
 	mutex_unlock(&ktrace_lock);
+	task_act_as(&io->cred);
 	error = write_out(io, file->buf, file->used, &in_part);
+	task_act_as(NULL);
 	mutex_lock(&ktrace_lock);
 	if (error != 0 && (in_part || !io->dead))
 		give_up(file, io, -error, in_part);

@@ -346,12 +346,13 @@ def full():
     fsck(disk)
 
 
-@portable_test("the last blocks are root's; who opens a FIFO pays for what is in it")
+@portable_test("the last blocks are root's, also in traces of ktrace; who opens a FIFO pays for what is in it")
 def reserve():
     disk = make("2M", "-b", "1024", "-m", "20")
     out = on_disk("mkfifo -m 666 /mnt/p; for p in /dev/null /mnt/p; do su 1000 sh -c \"exec 5<>$p; sysctl -n kern.uidinfo | grep ^1000\"; done\n"
-                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
-                  disk)
+                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1\n"
+                  "su 1000 ktrace -t i -f /mnt/k dd if=/dev/zero of=/dev/null bs=4096 count=200 2> /dev/null\n"
+                  "dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n", disk)
     check_match(r"No space left", out, "the user's")
     check_match(r"^100\+0 records out$", out, "root's")
     without, kib = (int(n) for n in re.findall(r"^1000 .* (\d+)$", out, re.M))

@@ -519,6 +519,13 @@ def gains():
     check_eq([int(n) for n in re.findall(r"^(\d+)\r?$", run.out, re.M)], [1, 0, 1], "calls in the traces")
 
 
+@test("what a user traces to a file takes its set-id bits, as what he writes does; what root traces to it does not")
+def disowned():
+    run = boot("touch /tmp/s; chmod 6777 /tmp/s; ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s\n"
+               "su 1000 ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s; kdump -f /tmp/s | grep -c exit_group\n")
+    check_eq(re.findall(r"^(?:mode )?(\d+)\r?$", run.expect().out, re.M), ["6777", "777", "2"], "modes, and calls")
+
+
 @test("only user 0 and the owner may trace, and only to a file that they may write")
 def rights():
     run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
