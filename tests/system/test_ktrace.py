@@ -500,15 +500,19 @@ def full():
     run = boot("sysctl kern.maxdatapagesperuid=40 > /dev/null\nmkdir /tmp/d\n"
                "su 1000 ktrace -i -t u -f /tmp/k user_test ktrace many 4 2000\necho command $?\n"
                "dmesg | grep ktrace\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\ntail -1 /tmp/j\nls -l /tmp/k\n"
-               "sysctl kern.maxdatapagesperuid=1000 > /dev/null\nsu 1000 ktrace -t u -f /tmp/k user_test ktrace count 3\n"
-               "kdump -f /tmp/k | tail -1\nsysctl kern.uidinfo\n", smp=2, options=USER_TEST).expect()
+               "sysctl kern.maxdatapagesperuid=1000 > /dev/null\nsu 1000 ktrace -a -t u -f /tmp/k user_test ktrace count 3\n"
+               "kdump -f /tmp/k > /tmp/j\necho appended $?\ntail -1 /tmp/j\nsysctl kern.uidinfo\n"
+               "(ulimit -f 64; ktrace -t u -f /tmp/l user_test ktrace count 2000)\nkdump -f /tmp/l > /tmp/j\necho limited $? $(wc -c < /tmp/l)\n", smp=2, options=USER_TEST).expect()
     check_match(r"^command 0\r?$", run.out, "the command's status")
     check_eq(len(re.findall(r"ktrace: /tmp/k: error 28, tracing to it ends", run.out)), 1, "lines")
-    check_match(r"^status [01]\r?$", run.out, "kdump's status")
+    check_match(r"^status 0\r?$", run.out, "kdump's status")
     size = int(check_match(r"^-\S+ +1 +user +user +(\d+) ", run.out, "the file")[1])
     check(100000 < size <= 40 * 4096, f"{size} bytes")
     check_match(r'^ +"2"\r?$', run.out, "tracing to the file, later")
-    check_match(r"^1000 0 0 0 1 ", run.out, "what the user holds: a page of a file, and no open file")
+    check_match(r"^appended 0\r?$", run.out, "kdump of both")
+    size = int(check_match(r"^limited 0 (\d+)\r?$", run.out, "a file that has reached its limit")[1])
+    check(32768 - 100 < size <= 32768, f"{size} bytes")
+    check_match(r"^1000 0 0 0 4\d ", run.out, "what the user holds: pages of a file, and no open file")
 
 
 @test("a program whose set-id bits give it rights is traced on only if user 0 has begun it")
