@@ -419,13 +419,13 @@ def bad_writes():
 
 BUSY = '/execname == "busybox"/'
 BREADS = "dtrace -qn 'fbt::ext2_bread:entry %s { n++; } END { printf(\"%%d\\n\", n); }' -c '/bin/busybox %s'\n"
-FREES = f"""fbt::ext2_delete_inode:entry {BUSY} {{ n = 0; }}
+FREES = f"""fbt::ext2_free_from:entry {BUSY} {{ n = 0; }}
 fbt::ext2_free_block:entry {BUSY} {{ n++; all++; }}
-fbt::ext2_delete_inode:return /n > most/ {{ most = n; }}
+fbt::ext2_free_from:return /n > most/ {{ most = n; }}
 END {{ printf("%d of %d\\n", most, all); }}"""
 
 
-@portable_test("a name is added to a large directory, and removed, near the last one; a large file is freed in pieces")
+@portable_test("a name is added to a large directory, and removed, near the last one; a large file is freed, and emptied, in pieces")
 def large():
     folder = pathlib.Path(scratch_file(".d"))
     (folder / "d").mkdir(parents=True)
@@ -435,13 +435,14 @@ def large():
     a, b = "/mnt/d/" + "a" * 200, "/mnt/d/" + "b" * 200  # no room for them is left in the first blocks
     out = boot(f"mkdir /mnt; mount -t ext2 /dev/vda /mnt; touch {a}\n" + BREADS % (BUSY, f"touch {b}") +
                f"rm {a}\n" + BREADS % (BUSY, f"rm {b}") +
-               "dd if=/dev/zero of=/mnt/big bs=64k count=80 2> /dev/null; sync\n"
-               f"dtrace -qn '{FREES}' -c '/bin/busybox rm /mnt/big'\numount /mnt && echo end\n",
+               "for how in rm 'truncate -s 0'; do dd if=/dev/zero of=/mnt/big bs=64k count=80 2> /dev/null; sync\n"
+               f"dtrace -qn '{FREES}' -c \"/bin/busybox $how /mnt/big\"; done\numount /mnt && echo end\n",
                options=plain(disk)).expect().out.replace("\r", "")
-    found = check_match(r"^(\d+)\n+(\d+)\n+(\d+) of (\d+)\n+end$", out, "counts")
-    added, removed, most, blocks = map(int, found.groups())
+    found = check_match(r"^(\d+)\n+(\d+)\n+(\d+) of (\d+)\n+(\d+) of (\d+)\n+end$", out, "counts")
+    added, removed, *freed = map(int, found.groups())
     check(0 < added < 40 and 0 < removed < 40, f"blocks that are looked at: {added}, {removed}")
-    check(5120 <= blocks <= 5200 and most < 1200, f"blocks freed at a time: {most} of {blocks}")
+    for most, blocks in zip(freed[::2], freed[1::2]):
+        check(5120 <= blocks <= 5200 and most < 1200, f"blocks freed at a time: {most} of {blocks}")
     fsck(disk)
 
 

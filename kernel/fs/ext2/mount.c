@@ -152,17 +152,22 @@ ext2_in_use(const struct vnode *root)
 	return found;
 }
 
-/* Frees the files without names, which are open. */
+/* Frees the files without names, which are open, and what is being cut off of others. */
 static int
-delete_nameless(struct ext2_mount *m)
+finish_files(struct ext2_mount *m)
 {
 	int error = 0;
 
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
-		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next)
+		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next) {
 			do
 				error = n->i.links == 0 ? ext2_delete_inode(&m->fs, &n->i) : 0;
 			while (error == -EAGAIN);
+			if (error == 0 && n->i.links != 0 && n->cut_at != UINT64_MAX) {
+				error = ext2_free_from(&m->fs, &n->i, n->cut_at, UINT32_MAX);
+				error = error == 0 ? ext2_write_node(n) : error;
+			}
+		}
 	return error;
 }
 
@@ -173,7 +178,7 @@ ext2_freeze(struct ext2_mount *m, bool last)
 	int error = 0;
 
 	if (last) {
-		error = delete_nameless(m);
+		error = finish_files(m);
 		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
 	} else if (!vfs_stop_writing(&m->fs.read_only, is_used, m)) {
 		return 0;

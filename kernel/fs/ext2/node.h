@@ -39,7 +39,8 @@ struct ext2_node {
 	struct vnode *vn;       /* constant */
 	struct ext2_node *next; /* in its bucket */
 	struct list dirty;
-	char *text; /* constant; of a symbolic link */
+	char *text;      /* constant; of a symbolic link */
+	uint64_t cut_at; /* its blocks from this number on are being freed; UINT64_MAX: none are */
 };
 
 static inline struct ext2_node *

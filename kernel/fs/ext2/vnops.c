@@ -151,6 +151,7 @@ ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 		return NULL;
 	node->i = *i;
 	node->m = m;
+	node->cut_at = UINT64_MAX;
 	list_init(&node->dirty);
 	*err = 0;
 	if (S_ISLNK(i->mode))
@@ -210,6 +211,14 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
+/* Gives the lock of a mount to those who wait for it. */
+static void
+ext2_lend_lock(struct ext2_mount *m)
+{
+	mutex_unlock(&m->lock);
+	mutex_lock(&m->lock);
+}
+
 /* Writes a node that is being forgotten; or frees its file, and meanwhile gives up the lock now
  * and then. Wherever that fails, the disk has an error. */
 static void
@@ -219,10 +228,8 @@ finish_node(struct ext2_node *node)
 	int error = 0;
 
 	while (!fs->read_only && node->i.links == 0 &&
-	       (error = ext2_delete_inode(fs, &node->i)) == -EAGAIN) {
-		mutex_unlock(&node->m->lock);
-		mutex_lock(&node->m->lock);
-	}
+	       (error = ext2_delete_inode(fs, &node->i)) == -EAGAIN)
+		ext2_lend_lock(node->m);
 	if (fs->read_only)
 		return;
 	if (node->i.links != 0 && node->i.dirty)
@@ -436,16 +443,22 @@ ext2_write_begin(struct vnode *vn, void *page, uint64_t off, uint64_t len)
 	return error;
 }
 
+/* Frees the blocks after a size, and meanwhile gives up the mount's lock now and then. */
 static int
 ext2_cut(struct vnode *vn, uint64_t size)
 {
 	struct ext2_node *node = ext2_node(vn);
 	struct ext2_fs *fs = &node->m->fs;
-	int error;
+	int error = -EROFS;
 
 	mutex_lock(&node->m->lock);
-	error = ext2_free_from(fs, &node->i, (size + fs->block_size - 1) >> fs->block_shift,
-			       UINT32_MAX);
+	node->cut_at = (size + fs->block_size - 1) >> fs->block_shift;
+	while (!fs->read_only &&
+	       (error = ext2_free_from(fs, &node->i, node->cut_at, EXT2_FREE_MOST)) == -EAGAIN) {
+		ext2_note_dirty(node);
+		ext2_lend_lock(node->m);
+	}
+	node->cut_at = UINT64_MAX;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
 	return error;
