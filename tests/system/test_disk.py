@@ -9,7 +9,7 @@ import select
 import signal
 
 from console import close, gdb, guest, shell
-from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
+from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, throttled, tool
 from harness import (LINUX_TEST, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
                      portable_test, scratch, scratch_file, tap, test, times)
 from qmp import Qmp
@@ -375,6 +375,23 @@ def read_only():
     check_match(r"busy$", out, "remount with a writer")
     check_eq(out.count("Read-only file system"), 4, f"changes that are refused:\n{out}")
     check_match(r"^y$", out, "a file after the second remount")
+    fsck(disk)
+
+
+FREEZES = """mkdir /mnt; mount -t ext2 /dev/vda /mnt; cd /
+(i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"; i=$((i + 1)); done > /dev/null 2>&1
+echo $ok > /tmp/ok) &
+n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
+touch /tmp/end; wait; umount /mnt; mount -t ext2 /dev/vda /mnt; linux_test fill /tmp/good 65536; wc -w < /tmp/ok
+for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
+"""
+
+
+@portable_test("what is written through a map into a hole is on the disk when the disk becomes read-only, or it does not become so")
+def freezes():
+    disk = make("32M", "-b", "1024")
+    out = boot(FREEZES, options=[*LINUX_TEST, *throttled(disk, "iops-write=100")], smp=2).expect().out.replace("\r", "")
+    check_match(r"\A0 wrong\n\d+\n\Z", out, "what is compared")
     fsck(disk)
 
 

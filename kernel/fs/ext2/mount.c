@@ -14,6 +14,8 @@
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
+#define END_TRIES 8 /* passes that end writing, while programs leave pages to be written */
+
 static struct ext2_mount *
 mount_of_fs(struct ext2_fs *fs)
 {
@@ -182,6 +184,11 @@ ext2_freeze(struct ext2_mount *m, bool last)
 		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
 	} else if (!vfs_stop_writing(&m->fs.read_only, is_used, m)) {
 		return 0;
+	} else if (pagecache_is_dirty(&m->fs.read_only)) {
+		/* They may need blocks; nobody makes more of them dirty while it is read-only. */
+		m->unwritten = true;
+		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
+		return 0;
 	}
 	m->frozen = error == 0;
 	return error;
@@ -255,25 +262,35 @@ sync_mount(struct ext2_mount *m)
 	return e != 0 ? e : error;
 }
 
-static void
-set_ending(struct ext2_mount *m, bool ending)
+/* A pass that makes the file system read-only if it is unused. -EAGAIN: it was, but a file had
+ * pages that were not written. */
+static int
+end_writing(struct ext2_mount *m)
 {
+	int error;
+
 	mutex_lock(&m->lock);
-	m->ending = ending;
+	m->ending = true;
+	m->unwritten = false;
 	mutex_unlock(&m->lock);
+	error = sync_mount(m);
+	mutex_lock(&m->lock);
+	m->ending = false;
+	if (error == 0 && !m->fs.read_only)
+		error = m->unwritten ? -EAGAIN : -EBUSY;
+	mutex_unlock(&m->lock);
+	return error;
 }
 
 /* Ends writing to the file system, and marks it clean. -EBUSY: it is used. Lock not held. */
 static int
 make_clean(struct ext2_mount *m)
 {
-	int error;
+	int error = -EAGAIN;
 
-	set_ending(m, true);
-	error = sync_mount(m);
-	set_ending(m, false);
-	if (error == 0)
-		error = m->fs.read_only ? sync_mount(m) : -EBUSY;
+	for (unsigned i = 0; i < END_TRIES && error == -EAGAIN; i++)
+		error = end_writing(m);
+	error = error == 0 ? sync_mount(m) : error == -EAGAIN ? -EBUSY : error;
 	mutex_lock(&m->lock);
 	m->frozen = false;
 	mutex_unlock(&m->lock);
