@@ -106,7 +106,6 @@ struct ktrace {
 	bool ended;         /* [l] … and all is written, with KTR_PROCDTOR if KTR_PROCCTOR was */
 	bool begun;         /* [l] KTR_PROCCTOR is written */
 	bool exited;        /* [l] left because the process ends */
-	bool told;          /* [l] there was no memory to trace the last child */
 	uint64_t end_ticks; /* [l] when the process left it for another one; or 0 */
 	/* [c] Since `facs` was set: the process, which is there as long as this */
 	struct proc *proc;

@@ -42,7 +42,10 @@ _Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof
 static void
 give_up(struct ktrace_file *file, struct ktrace_io *io, int error)
 {
-	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
+	static struct proc_told told;
+
+	if (proc_may_tell(&told, "files that ktrace could not write"))
+		printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
 	list_for_each_entry (struct ktrace, t, &file->members, member)
 		if (t->io == io)

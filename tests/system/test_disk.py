@@ -379,7 +379,8 @@ def read_only():
 
 
 FREEZES = """mkdir /mnt; mount -t ext2 /dev/vda /mnt; cd /
-(i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"; i=$((i + 1)); done > /dev/null 2>&1
+(i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"
+i=$((i + 1)); done > /dev/null 2>&1
 echo $ok > /tmp/ok) &
 n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
 touch /tmp/end; wait; umount /mnt; mount -t ext2 /dev/vda /mnt; linux_test fill /tmp/good 65536; wc -w < /tmp/ok
@@ -387,7 +388,7 @@ for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
 """
 
 
-@portable_test("what is written through a map into a hole is on the disk when the disk becomes read-only, or it does not become so")
+@portable_test("what is written through a map into a hole is on the disk before the disk becomes read-only")
 def freezes():
     disk = make("32M", "-b", "1024")
     out = boot(FREEZES, options=[*LINUX_TEST, *throttled(disk, "iops-write=100")], smp=2).expect().out.replace("\r", "")
@@ -442,7 +443,7 @@ fbt::ext2_free_from:return /n > most/ {{ most = n; }}
 END {{ printf("%d of %d\\n", most, all); }}"""
 
 
-@portable_test("a name is added to a large directory, and removed, near the last one; a large file is freed, and emptied, in pieces")
+@portable_test("a name is added to a large directory, and removed, near the last one; a large file goes in pieces")
 def large():
     folder = pathlib.Path(scratch_file(".d"))
     (folder / "d").mkdir(parents=True)
