@@ -464,7 +464,10 @@ def large():
     fsck(disk)
 
 
-@portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
+FLUSH_FAILS = 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"'
+
+
+@portable_test("a flush that failed is tried again by the next fsync, and told if nobody has heard of it")
 def bad_flush():
     disk = scratch_file(".img")
     disk.write_bytes(bytes(1 << 20))
@@ -472,9 +475,14 @@ def bad_flush():
                "dd if=/dev/zero of=/dev/vda bs=4096 count=1 conv=fsync 2>&1; echo status $?\n"
                "dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?\n"
                "grep -o 'block_rq_issue: .*' trace | cut -d' ' -f 2,3\n",
-               options=blkdebug(disk, 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"')).expect().out.replace("\r", "")
+               options=blkdebug(disk, FLUSH_FAILS)).expect().out.replace("\r", "")
     check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0", "0"], "what fsync says")
     check_eq(re.findall(r"^254,0 (W|F)", out, re.M), ["W", "F", "F"], "requests")
+    out = boot("cd /sys/kernel/tracing; echo 1 > events/block/block_rq_complete/enable\n"
+               "dd if=/dev/zero of=/dev/vda bs=4096 count=1 2> /dev/null; until grep -q 'block_rq_complete: 254,0 F' trace; do :; done\n"
+               "for n in 1 2; do dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; done\n",
+               options=blkdebug(disk, FLUSH_FAILS)).expect().out.replace("\r", "")
+    check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0"], "what fsync says after a pass that nobody waited for")
 
 
 @portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")
