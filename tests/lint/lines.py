@@ -34,7 +34,7 @@ BUDGETS = {
     "kernel/fs": 13365,
     "kernel/fs/9p": 2250,
     "kernel/fs/cache": 1615,
-    "kernel/fs/ext2": 2645,
+    "kernel/fs/ext2": 2665,
     "kernel/fs/pipe": 1045,
     "kernel/fs/wait": 1424,
     "kernel/ftrace": 2598,
