@@ -260,7 +260,7 @@ def kept():
         shell(c, "touch -d @9000000000 /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
         killed(c)
     fsck(disk)
-    check_match(r"mtime: 0xffffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
+    check_match(r"mtime: 0x7fffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
     on_disk("true\n", disk)
     check_match(r"^Filesystem state: .*with errors$", tool("dumpe2fs", "-h", disk), "the state")
     disk = make("8M", "-b", "1024")
@@ -270,6 +270,22 @@ def kept():
     check_match(r"ext2: vda: a directory with more directories than it counts is wrong: \d+; it is read-only now", out, "the message")
     check_match(r"^d\b", out, "the directory")
     check_match(r"Links: [12] ", tool("debugfs", "-R", "stat /d", disk), "its links")
+
+
+@portable_test("a time before 1970 that a disk has is read as 1970, and stays on it until it is changed")
+def early_times():
+    folder = scratch() / "early"
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).touch()
+        os.utime(folder / name, (-86400, -86400))
+    disk = make("8M", folder=folder)
+    out = on_disk("cd /mnt; chmod 600 *; touch -m -d @5 b; stat -c '%X %Y' a b\n", disk)
+    check_eq(out.split(), ["0", "0", "0", "5"], "times")
+    for name, mtime in (("a", "fffeae80"), ("b", "00000005")):
+        told = tool("debugfs", "-R", f"stat /{name}", disk)
+        check_eq(re.findall(r"[am]time: 0x(\w{8})", told), ["fffeae80", mtime], f"times of {name} on the disk")
+    fsck(disk)
 
 
 @portable_test("files without names that are open at power-off are freed; until they are closed, their disk is neither unmounted nor read-only")

@@ -93,7 +93,9 @@ ext2_may_use_reserve(void)
 uint32_t
 ext2_seconds(void)
 {
-	return (uint32_t)(clock_real_now_ns() / 1000000000);
+	uint64_t now = clock_real_now_ns() / 1000000000;
+
+	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
 }
 
 void

@@ -32,20 +32,36 @@ ext2_note_dirty(struct ext2_node *node)
 	}
 }
 
+/* The time of a vnode that has an inode's. Vnodes have none before 1970. */
+static uint64_t
+ext2_time_ns(uint32_t time)
+{
+	return time <= EXT2_TIME_MAX ? time * 1000000000ul : 0;
+}
+
+/* An inode's new time, which the vnode has. One before 1970 stays until it is changed. */
+static uint32_t
+ext2_new_time(uint32_t old, const uint64_t *ns)
+{
+	uint64_t now = __atomic_load_n(ns, __ATOMIC_RELAXED) / 1000000000;
+
+	if (now == ext2_time_ns(old) / 1000000000)
+		return old;
+	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
+}
+
 /* The inode gets what the vnode has. */
 static void
 take_attributes(struct ext2_node *node)
 {
 	const struct vnode *vn = node->vn;
 	struct ext2_inode *i = &node->i;
-	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000;
-	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED) / 1000000000;
 
 	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
 	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
-	i->mtime = (uint32_t)(mtime < UINT32_MAX ? mtime : UINT32_MAX);
-	i->atime = (uint32_t)(atime < UINT32_MAX ? atime : UINT32_MAX);
+	i->mtime = ext2_new_time(i->mtime, &vn->mtime_ns);
+	i->atime = ext2_new_time(i->atime, &vn->atime_ns);
 }
 
 int
@@ -114,8 +130,8 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 	vn->gid = i->gid;
 	vn->size = i->size;
 	vn->size_max = ext2_size_max(&m->fs);
-	vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
-	vn->atime_ns = (uint64_t)i->atime * 1000000000;
+	vn->mtime_ns = ext2_time_ns(i->mtime);
+	vn->atime_ns = ext2_time_ns(i->atime);
 	vn->rdev = i->rdev;
 	vn->read_only = &m->fs.read_only;
 	vn->missing = S_ISDIR(i->mode);
@@ -293,9 +309,9 @@ ext2_changed(struct vnode *vn, unsigned what)
 		__atomic_store_n(&vn->uid, i->uid, __ATOMIC_RELAXED);
 		__atomic_store_n(&vn->gid, i->gid, __ATOMIC_RELAXED);
 		if (what & (VNODE_TIME | VNODE_TIME_NOW))
-			vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+			vn->mtime_ns = ext2_time_ns(i->mtime);
 		if (what & (VNODE_ATIME | VNODE_TIME_NOW))
-			vn->atime_ns = (uint64_t)i->atime * 1000000000;
+			vn->atime_ns = ext2_time_ns(i->atime);
 	} else {
 		take_attributes(node);
 		i->ctime = ext2_seconds();
@@ -328,7 +344,7 @@ ext2_stat(struct vnode *vn, struct stat *st)
 		st->st_size = (int64_t)node->i.size;
 	st->st_blocks = node->i.sectors;
 	st->st_blksize = (int)node->m->fs.block_size;
-	st->st_ctime = node->i.ctime;
+	st->st_ctime = (int32_t)node->i.ctime;
 	st->st_ctime_nsec = 0;
 }
 
