@@ -541,12 +541,14 @@ def gains():
     check_eq([int(n) for n in re.findall(r"^(\d+)\r?$", run.out, re.M)], [1, 0, 1], "calls in the traces")
 
 
-@test("what a user traces to a file takes its set-id bits, as what he writes does; what root traces to it does not")
+@test("what a user traces to a file, or allocates of it, takes its set-id bits; what root traces does not")
 def disowned():
     run = boot("touch /tmp/s; chmod 6777 /tmp/s; ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s\n"
                "su 1000 ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s\n"
-               "kdump -f /tmp/s | grep -c exit_group\n")
-    check_eq(re.findall(r"^(?:mode )?(\d+)\r?$", run.expect().out, re.M), ["6777", "777", "2"], "modes, and calls")
+               "kdump -f /tmp/s | grep -c exit_group; chmod 6777 /tmp/s\n"
+               "su 1000 busybox fallocate -l 9999 /tmp/s; stat -c '%a' /tmp/s\n")
+    found = re.findall(r"^(?:mode )?(\d+)\r?$", run.expect().out, re.M)
+    check_eq(found, ["6777", "777", "2", "777"], "modes, and calls")
 
 
 @test("only user 0 and the owner may trace, and only to a file that they may write")
