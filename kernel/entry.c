@@ -19,6 +19,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/sched/sched.h"
@@ -190,6 +191,7 @@ static void
 raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
 	static struct proc_told told;
+	char name[KTR_THREAD_NAME];
 	struct proc *p = curproc();
 
 	if (arch_tf_user(tf))
@@ -208,9 +210,11 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
 	arch_fault_note(&curlwp()->fault_regs, tf, va);
 	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL &&
-	    proc_may_tell(&told, "faults of programs"))
-		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
-		       arch_tf_pc(tf), va, sig);
+	    proc_may_tell(&told, "faults of programs")) {
+		strlcpy(name, p->name, sizeof(name));
+		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", string_hide_controls(name),
+		       p->pid, what, arch_tf_pc(tf), va, sig);
+	}
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);

@@ -171,8 +171,9 @@ void bio_batch_add(struct bio_batch *b, struct block_device *bdev, unsigned opf,
  * so does a write to a device that cannot be written to. 0, or the error of one of them.
  */
 int bio_batch_wait(struct bio_batch *b);
-/* Has the disks keep everything that was written. 0 or -EIO. */
-int blkdev_issue_flush(void);
+/* Has the disks keep everything that was written. Calls failed() for those that do not confirm it.
+ * 0 or -EIO. */
+int blkdev_issue_flush(void (*failed)(struct gendisk *disk));
 
 struct partition {
 	uint64_t start, sectors;

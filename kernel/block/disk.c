@@ -112,13 +112,15 @@ flush_disk(struct gendisk *disk)
 }
 
 int
-blkdev_issue_flush(void)
+blkdev_issue_flush(void (*failed)(struct gendisk *disk))
 {
 	int error = 0;
 
 	list_for_each_entry (struct gendisk, d, &disks, link) {
 		int e = flush_disk(d);
 
+		if (e != 0)
+			failed(d);
 		error = e != 0 ? e : error;
 	}
 	return error;

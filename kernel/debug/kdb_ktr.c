@@ -159,7 +159,7 @@ event_text(unsigned cpu)
 		snprintf(text, sizeof(text), "(no site %u)", e->site);
 	else
 		ktr_entry_text(text, sizeof(text), site, e, cpu, c->seq);
-	return text;
+	return string_hide_controls(text);
 }
 
 static void

@@ -3,7 +3,8 @@
  *
  * The first CPU that panics reports. Other CPUs that panic at the same time wait until it stops
  * them. A panic inside a debugger command returns to the prompt. A panic while a panic is handled
- * powers off at once. No locks: the machine is stopped.
+ * powers off at once, and so does one elsewhere in the debugger for which another CPU waits, to
+ * panic, too. No locks: the machine is stopped.
  */
 #include <stdarg.h>
 
@@ -59,10 +60,10 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 		kdb_recover(text, place->pc);
 	if (!__atomic_compare_exchange_n(&panic_cpu, &none, cpu, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED)) {
-		if (none == cpu) {
+		if (none == cpu || stop_inside()) {
 			kdb_printf("panic inside a panic, at ");
 			kdb_print_symbol(place->pc);
-			kdb_printf("; the first: %s\n", panic_text);
+			kdb_printf(": %s; the first: %s\n", text, panic_text);
 			arch_poweroff(PANIC_STATUS);
 		}
 		for (;;)

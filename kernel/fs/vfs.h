@@ -504,9 +504,6 @@ uint64_t vnode_size(struct vnode *vn);
 int vnode_access(const struct vnode *vn, unsigned want);
 /* vnode_access() for the process's real user and group. */
 int vnode_access_real(const struct vnode *vn, unsigned want);
-/* vnode_access() for a user with these capabilities, in one group; UINT32_MAX: in none. */
-int vnode_access_of(const struct vnode *vn, uint32_t user, uint32_t group, uint64_t caps,
-		    unsigned want);
 /* Is the user the file's owner, or has its rights? Any context. */
 bool vnode_is_own(const struct vnode *vn);
 /* 0; or -EACCES: not a regular file, or the user may not execute it, or nobody (MS_NOEXEC). */

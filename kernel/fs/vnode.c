@@ -231,12 +231,6 @@ vnode_access_real(const struct vnode *vn, unsigned want)
 }
 
 int
-vnode_access_of(const struct vnode *vn, uint32_t user, uint32_t group, uint64_t caps, unsigned want)
-{
-	return vnode_grants(vn, user, caps, group == vn->gid, want);
-}
-
-int
 vnode_may_execute(const struct vnode *vn)
 {
 	return S_ISREG(vn->mode) && !(vfs_mount_flags(vn) & MS_NOEXEC)

@@ -29,7 +29,7 @@ ktrace_find_alike(const struct ktrace_file *file, const struct ktrace_io *a)
 	list_for_each_entry (struct ktrace, t, &file->members, member) {
 		struct ktrace_io *b = t->io;
 
-		if (!b->dead && a->uid == b->uid && a->gid == b->gid && a->caps == b->caps &&
+		if (!b->dead && memcmp(&a->cred, &b->cred, sizeof(a->cred)) == 0 &&
 		    a->limit == b->limit)
 			return b;
 	}

@@ -365,10 +365,13 @@ open_io(uint64_t upath, struct ktrace_io *io)
 	if (error < 0)
 		return error;
 	io->limit = proc_limit(RLIMIT_FSIZE);
-	io->uid = curproc()->uid;
-	io->gid = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX;
-	io->caps = proc_caps();
+	io->cred = (struct task_cred){
+	    .user = proc_user(),
+	    .group = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX,
+	    .caps = proc_caps(),
+	};
 	strlcpy(io->path, path, sizeof(io->path));
+	string_hide_controls(io->path);
 	return 0;
 }
 
@@ -444,6 +447,7 @@ sys_utrace(const uint64_t a[6])
 static void
 ktrace_fork(struct proc *child)
 {
+	static struct proc_told told;
 	struct proc *p = curproc();
 	struct ktrace *t, *c;
 
@@ -459,9 +463,7 @@ ktrace_fork(struct proc *child)
 			ktrace_give_io(c, t->io);
 			__atomic_store_n(&c->facs, t->facs, __ATOMIC_RELEASE);
 			__atomic_store_n(&child->trace, c, __ATOMIC_RELEASE);
-			t->told = false;
-		} else if (!t->told) { /* once: any user may fork often */
-			t->told = true;
+		} else if (proc_may_tell(&told, "processes that are not traced")) {
 			printk("ktrace: no memory: process %u is not traced\n", child->pid);
 		}
 	}

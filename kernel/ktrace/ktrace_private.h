@@ -23,6 +23,7 @@
 #include "kernel/abi/ktrace.h"
 #include "kernel/lib/leftist.h"
 #include "kernel/lib/list.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/mutex.h"
 
 struct file;
@@ -59,12 +60,9 @@ struct ktrace_io {
 	unsigned refs;            /* [l] */
 	struct file *f;           /* [c] */
 	struct ktrace_file *file; /* [c] */
-	/*
-	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the group
-	 * that the file had then, if he was in it, or UINT32_MAX; his rights.
-	 */
-	uint32_t uid, gid;
-	uint64_t caps;
+	/* [c] Who set the tracing, as whom it is written. The group is the one that the file had
+	 * then, if he was in it, or UINT32_MAX. */
+	struct task_cred cred;
 	uint64_t limit; /* [c] bytes that the file may have: RLIMIT_FSIZE of who set the tracing */
 	bool dead;      /* [l] a record could not be written */
 	struct ktrace_io *next; /* [l] of those that are unused */
@@ -108,7 +106,6 @@ struct ktrace {
 	bool ended;         /* [l] … and all is written, with KTR_PROCDTOR if KTR_PROCCTOR was */
 	bool begun;         /* [l] KTR_PROCCTOR is written */
 	bool exited;        /* [l] left because the process ends */
-	bool told;          /* [l] there was no memory to trace the last child */
 	uint64_t end_ticks; /* [l] when the process left it for another one; or 0 */
 	/* [c] Since `facs` was set: the process, which is there as long as this */
 	struct proc *proc;

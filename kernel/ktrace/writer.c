@@ -4,11 +4,11 @@
  *
  * It works every 10 ms while a process is traced, and when somebody waits for it. A pass takes what
  * is older than a moment at which no CPU was in a hook: nothing that comes later is older than
- * that. It writes as user 0 and without limits, but a file grows at the cost of its owner, no
- * further than the one who set the tracing may write, and only while this user may write it. It has
- * the share of the user of the process that has made the first record of what it writes: so each
- * user pays for his part. Others wait for it, so it goes before the other threads of that user.
- * It ends when nobody is traced to the file.
+ * that. It writes as the one who set the tracing, while he may write the file, and no further than
+ * his limit. A file grows at the cost of its owner. The thread has the share of the user of the
+ * process that has made the first record of what it writes: so each user pays for his part. Others
+ * wait for it, so it goes before the other threads of that user. It ends when nobody is traced to
+ * the file.
  *
  * Locking: ktrace_lock, which is released while it writes.
  */
@@ -38,37 +38,55 @@
 _Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof(struct ktr_genio),
 	       "a record has room");
 
-/*
- * What stood for an io could not be written: tracing to it ends. If a part of a record is in the
- * file, it ends for all who are traced there: nothing can follow.
- */
+/* What stood for an io could not be written: tracing to it ends. */
 static void
-give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
+give_up(struct ktrace_file *file, struct ktrace_io *io, int error)
 {
-	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
+	static struct proc_told told;
+
+	if (proc_may_tell(&told, "files that ktrace could not write"))
+		printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
-	list_for_each_entry (struct ktrace, t, &file->members, member) {
-		if (!in_part && t->io != io)
-			continue;
-		t->io->dead = true;
-		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
-	}
+	list_for_each_entry (struct ktrace, t, &file->members, member)
+		if (t->io == io)
+			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
 }
 
-/* Writes to the file. 0 or -errno. *in_part: some bytes are written. */
-static int
-write_out(const struct ktrace_io *io, const void *from, size_t n, bool *in_part)
+/* The bytes of the first records in the buffer, as many as there is room for. */
+static size_t
+whole_records(const struct ktrace_file *file, uint64_t room)
 {
-	int64_t r;
+	struct ktr_header h;
+	size_t n = 0;
 
-	if (vnode_access_of(io->f->vn, io->uid, io->gid, io->caps, VNODE_WRITE) < 0)
+	while (n < file->used) {
+		memcpy(&h, file->buf + n, sizeof(h));
+		if (sizeof(h) + h.ktr_len > room - n)
+			break;
+		n += sizeof(h) + h.ktr_len;
+	}
+	return n;
+}
+
+/* Writes as many records as the limit and the disk have room for, as io->cred. 0 or -errno. */
+static int
+write_out(const struct ktrace_file *file, const struct ktrace_io *io)
+{
+	struct vnode *vn = io->f->vn;
+	uint64_t size = vnode_size(vn);
+	size_t n = whole_records(file, io->limit > size ? io->limit - size : 0);
+	int64_t r = 0;
+
+	if (vnode_access(vn, VNODE_WRITE) < 0)
 		return -EACCES;
-	if (n > io->limit || vnode_size(io->f->vn) > io->limit - n)
-		return -EFBIG;
-	r = file_write(io->f, from, n);
-	*in_part = r > 0 && r != (int64_t)n;
-	return r == (int64_t)n ? 0 : r < 0 ? (int)r : -ENOSPC;
+	if (n > 0)
+		r = file_write(io->f, file->buf, n);
+	/* What follows a part of a record could not be read. If somebody else writes to the file,
+	 * it cannot be in any case. */
+	if (r > 0 && r != (int64_t)n && vnode_size(vn) == size + (uint64_t)r)
+		vnode_truncate(vn, size + whole_records(file, (uint64_t)r));
+	return r < 0 ? (int)r : r != (int64_t)n ? -ENOSPC : n != file->used ? -EFBIG : 0;
 }
 
 /* Releases ktrace_lock meanwhile, if there is something to write. */
@@ -76,16 +94,17 @@ static void
 ktrace_flush(struct ktrace_file *file)
 {
 	struct ktrace_io *io = file->io;
-	bool in_part = false;
 	int error;
 
 	if (file->used == 0)
 		return;
 	mutex_unlock(&ktrace_lock);
-	error = write_out(io, file->buf, file->used, &in_part);
+	task_act_as(&io->cred);
+	error = write_out(file, io);
+	task_act_as(NULL);
 	mutex_lock(&ktrace_lock);
-	if (error != 0 && (in_part || !io->dead))
-		give_up(file, io, -error, in_part);
+	if (error != 0 && !io->dead)
+		give_up(file, io, -error);
 	file->used = 0;
 	file->io = NULL;
 	ktrace_io_drop(io);

@@ -181,3 +181,12 @@ strlcpy(char *dst, const char *src, size_t size)
 	dst[keep] = '\0';
 	return n;
 }
+
+char *
+string_hide_controls(char *s)
+{
+	for (char *at = s; *at != '\0'; at++)
+		if ((*at > '\0' && *at < ' ') || *at == 0x7f)
+			*at = '?';
+	return s;
+}

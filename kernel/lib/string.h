@@ -1,4 +1,5 @@
-/* string.h - the freestanding subset of the C string functions, with their standard meanings. */
+/* string.h - the freestanding subset of the C string functions, with their standard meanings; and
+ * what makes a program's text fit to be printed. */
 #pragma once
 
 #include <stddef.h>
@@ -16,3 +17,5 @@ char *strrchr(const char *s, int c);
 char *strstr(const char *s, const char *sub);
 /* Copies at most size-1 bytes and always terminates (size > 0). Returns strlen(src). */
 size_t strlcpy(char *dst, const char *src, size_t size);
+/* Makes '?' of each control character, which would break a line or move the cursor. Returns s. */
+char *string_hide_controls(char *s);

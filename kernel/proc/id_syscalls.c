@@ -379,14 +379,14 @@ proc_group_own(uint32_t pgid)
 	return own || !any;
 }
 
-/* Is gid `own`, or one of the supplementary groups? The kernel's threads are in group 0. */
+/* Is gid `own`, or one of the supplementary groups? A kernel thread has none. */
 static bool
 in_group(const struct proc *p, uint32_t own, uint32_t gid)
 {
 	unsigned n;
 
 	if (p == NULL || own == gid)
-		return gid == 0 || p != NULL;
+		return own == gid;
 	n = __atomic_load_n(&p->ngroups, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < n; i++)
 		if (p->groups[i] == gid)
@@ -397,9 +397,7 @@ in_group(const struct proc *p, uint32_t own, uint32_t gid)
 bool
 proc_in_group(uint32_t gid)
 {
-	const struct proc *p = curproc();
-
-	return in_group(p, p != NULL ? p->fsgid : 0, gid);
+	return in_group(curproc(), proc_group(), gid);
 }
 
 bool
@@ -407,7 +405,7 @@ proc_in_real_group(uint32_t gid)
 {
 	const struct proc *p = curproc();
 
-	return in_group(p, p != NULL ? p->rgid : 0, gid);
+	return in_group(p, p != NULL ? p->rgid : proc_group(), gid);
 }
 
 static int64_t

@@ -104,12 +104,28 @@ proc_pid(void)
 	return curproc()->pid;
 }
 
+/* As whom a kernel thread acts. */
+static const struct task_cred *
+kernel_cred(void)
+{
+	static const struct task_cred kernel = {.caps = CAP_ALL};
+	const struct task_cred *cred = curthread()->cred;
+
+	return cred != NULL ? cred : &kernel;
+}
+
+void
+task_act_as(const struct task_cred *cred)
+{
+	curthread()->cred = cred;
+}
+
 uint32_t
 proc_user(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL ? p->fsuid : 0;
+	return p != NULL ? p->fsuid : kernel_cred()->user;
 }
 
 uint32_t
@@ -123,7 +139,8 @@ proc_caps(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL ? __atomic_load_n(&p->caps.effective, __ATOMIC_RELAXED) : CAP_ALL;
+	return p != NULL ? __atomic_load_n(&p->caps.effective, __ATOMIC_RELAXED)
+			 : kernel_cred()->caps;
 }
 
 uint64_t
@@ -145,7 +162,7 @@ proc_group(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL ? p->fsgid : 0;
+	return p != NULL ? p->fsgid : kernel_cred()->group;
 }
 
 uint32_t

@@ -53,9 +53,21 @@ uint32_t proc_group(void);
 uint32_t proc_effective_user(void);
 uint32_t proc_effective_group(void);
 uint32_t proc_real_user(void);
-/* Has the current process the right CAP_…? A kernel thread has all. */
+/* The user, the group and the rights that count for files. */
+struct task_cred {
+	uint32_t user, group;
+	uint64_t caps;
+};
+
+/*
+ * The current thread, of the kernel, acts as somebody else, until it calls this with NULL: then it
+ * is the kernel again, which is user 0 in group 0 with all rights.
+ */
+void task_act_as(const struct task_cred *cred);
+/* Has the current process, or kernel thread, the right CAP_…? */
 bool capable(unsigned cap);
-/* The rights that the current process has; and those that it would have as its real user. */
+/* The rights that the current process, or kernel thread, has; and those that it would have as its
+ * real user. */
 uint64_t proc_caps(void);
 uint64_t proc_real_caps(void);
 /* Is the current process, or kernel thread, in a group? */

@@ -25,6 +25,7 @@
 struct lwp;
 struct mutex;
 struct proc;
+struct task_cred;
 
 /* MOVING: it was runnable on a CPU that it may not use any more, and is on no queue for a moment.
  */
@@ -96,6 +97,7 @@ struct thread {
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc; /* [t] cleared under proc_lock; NULL: kernel thread, or it has ended */
 	struct lwp *lwp;   /* [t] what its process knows of it; NULL: kernel thread */
+	const struct task_cred *cred; /* [t] task_act_as() */
 	union {
 		struct {
 			bool signalled; /* proc_lock: a signal, a stop or an end awaits it */

@@ -27,7 +27,7 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 		sbuf_printf(&out, "%s.%u\t", site->file, site->line);
 	at = sbuf_stored(&out);
 	ktr_entry_text(line + at, sizeof(line) - 1 - at, site, entry, cpu, KTR_SEQ_NEWEST);
-	at += strlen(line + at);
+	at += strlen(string_hide_controls(line + at));
 	line[at++] = '\n';
 	console_write(line, at);
 }

@@ -82,7 +82,7 @@ put_tid_column(struct out *l, const struct ktr_decode_event *e)
 	out_number(l, e->tid, 0);
 	if (e->thread != NULL) {
 		out_char(l, ' ');
-		out_text(l, e->thread);
+		out_printable(l, e->thread, strlen(e->thread));
 	}
 	out_pad(l, end);
 	out_char(l, ' ');

@@ -2,13 +2,21 @@
  * death_test.c - errors of the kernel itself, each of which must end in a panic that names it.
  * tests/system/test_deaths.py boots each one separately.
  */
+#include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/lib/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "tests/kernel/ktest.h"
 
 KTEST(death_sleep_with_interrupts_off)
@@ -59,4 +67,40 @@ KTEST(death_write_to_a_free_object)
 	object[0x23] = 7;
 	for (;;)
 		kmalloc(64);
+}
+
+static struct arch_trapframe waiter;
+static bool runs, claimed; /* atomic */
+
+static void
+panic_second(void *arg)
+{
+	irq_push();
+	__atomic_store_n(&runs, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&claimed, __ATOMIC_ACQUIRE))
+		arch_relax();
+	panic_trap(&waiter, "the one that waits");
+}
+
+static bool
+waiter_stopped(void)
+{
+	for (unsigned n = 0; n < ncpus; n++)
+		if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) == &waiter)
+			return true;
+	return false;
+}
+
+/* Outside of a command. */
+KTEST(death_inside_while_another_waits)
+{
+	thread_create("waiter", PRIO_KERN, panic_second, NULL);
+	while (!__atomic_load_n(&runs, __ATOMIC_ACQUIRE))
+		sched_yield();
+	irq_push();
+	stop_claim(NULL);
+	__atomic_store_n(&claimed, true, __ATOMIC_RELEASE);
+	while (stop_others() == 0 || !waiter_stopped())
+		stop_resume_others();
+	panic("the one that has the machine");
 }

@@ -71,6 +71,14 @@ def no_sleep_with_interrupts_off():
     panics("yield_with_a_spin_lock", r"thread \d+ gives up its CPU with 1 spin locks held, interrupts off 1 deep")
 
 
+@test("a panic of the CPU that has the machine, outside of a command, ends it, though another CPU waits to panic")
+def inside_while_another_waits():
+    r = boot(sets=["kern.test=death_inside_while_another_waits"], smp=2,
+             options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)
+    said = r"panic inside a panic, at .*: the one that has the machine; the first: the one that waits$"
+    check_match(said, r.out.replace("\r", ""), "both panics")
+
+
 @test("a user copy fails for a bad user address; a bad kernel address panics")
 def user_copy_with_a_bad_kernel_address():
     panics("user_copy_from_a_bad_kernel_address", r"page fault, address 0x[0-9a-f]+")

@@ -9,7 +9,7 @@ import select
 import signal
 
 from console import close, gdb, guest, shell
-from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
+from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, throttled, tool
 from harness import (LINUX_TEST, WHOLE, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
                      portable_test, scratch, scratch_file, tap, test, times)
 from qmp import Qmp
@@ -260,7 +260,7 @@ def kept():
         shell(c, "touch -d @9000000000 /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
         killed(c)
     fsck(disk)
-    check_match(r"mtime: 0xffffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
+    check_match(r"mtime: 0x7fffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
     on_disk("true\n", disk)
     check_match(r"^Filesystem state: .*with errors$", tool("dumpe2fs", "-h", disk), "the state")
     disk = make("8M", "-b", "1024")
@@ -270,6 +270,22 @@ def kept():
     check_match(r"ext2: vda: a directory with more directories than it counts is wrong: \d+; it is read-only now", out, "the message")
     check_match(r"^d\b", out, "the directory")
     check_match(r"Links: [12] ", tool("debugfs", "-R", "stat /d", disk), "its links")
+
+
+@portable_test("a time before 1970 that a disk has is read as 1970, and stays on it until it is changed")
+def early_times():
+    folder = scratch() / "early"
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).touch()
+        os.utime(folder / name, (-86400, -86400))
+    disk = make("8M", folder=folder)
+    out = on_disk("cd /mnt; chmod 600 *; touch -m -d @5 b; stat -c '%X %Y' a b\n", disk)
+    check_eq(out.split(), ["0", "0", "0", "5"], "times")
+    for name, mtime in (("a", "fffeae80"), ("b", "00000005")):
+        told = tool("debugfs", "-R", f"stat /{name}", disk)
+        check_eq(re.findall(r"[am]time: 0x(\w{8})", told), ["fffeae80", mtime], f"times of {name} on the disk")
+    fsck(disk)
 
 
 @portable_test("files without names that are open at power-off are freed; until they are closed, their disk is neither unmounted nor read-only")
@@ -346,12 +362,13 @@ def full():
     fsck(disk)
 
 
-@portable_test("the last blocks are root's; who opens a FIFO pays for what is in it")
+@portable_test("the last blocks are root's, also in traces of ktrace; who opens a FIFO pays for what is in it")
 def reserve():
     disk = make("2M", "-b", "1024", "-m", "20")
     out = on_disk("mkfifo -m 666 /mnt/p; for p in /dev/null /mnt/p; do su 1000 sh -c \"exec 5<>$p; sysctl -n kern.uidinfo | grep ^1000\"; done\n"
-                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
-                  disk)
+                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1\n"
+                  "su 1000 ktrace -t i -f /mnt/k dd if=/dev/zero of=/dev/null bs=4096 count=200 2> /dev/null\n"
+                  "dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n", disk)
     check_match(r"No space left", out, "the user's")
     check_match(r"^100\+0 records out$", out, "root's")
     without, kib = (int(n) for n in re.findall(r"^1000 .* (\d+)$", out, re.M))
@@ -374,6 +391,24 @@ def read_only():
     check_match(r"busy$", out, "remount with a writer")
     check_eq(out.count("Read-only file system"), 4, f"changes that are refused:\n{out}")
     check_match(r"^y$", out, "a file after the second remount")
+    fsck(disk)
+
+
+FREEZES = """mkdir /mnt; mount -t ext2 /dev/vda /mnt; cd /
+(i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"
+i=$((i + 1)); done > /dev/null 2>&1
+echo $ok > /tmp/ok) &
+n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
+touch /tmp/end; wait; umount /mnt; mount -t ext2 /dev/vda /mnt; linux_test fill /tmp/good 65536; wc -w < /tmp/ok
+for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
+"""
+
+
+@portable_test("what is written through a map into a hole is on the disk before the disk becomes read-only")
+def freezes():
+    disk = make("32M", "-b", "1024")
+    out = boot(FREEZES, options=[*LINUX_TEST, *throttled(disk, "iops-write=100")], smp=2).expect().out.replace("\r", "")
+    check_match(r"\A0 wrong\n\d+\n\Z", out, "what is compared")
     fsck(disk)
 
 
@@ -418,13 +453,13 @@ def bad_writes():
 
 BUSY = '/execname == "busybox"/'
 BREADS = "dtrace -qn 'fbt::ext2_bread:entry %s { n++; } END { printf(\"%%d\\n\", n); }' -c '/bin/busybox %s'\n"
-FREES = f"""fbt::ext2_delete_inode:entry {BUSY} {{ n = 0; }}
+FREES = f"""fbt::ext2_free_from:entry {BUSY} {{ n = 0; }}
 fbt::ext2_free_block:entry {BUSY} {{ n++; all++; }}
-fbt::ext2_delete_inode:return /n > most/ {{ most = n; }}
+fbt::ext2_free_from:return /n > most/ {{ most = n; }}
 END {{ printf("%d of %d\\n", most, all); }}"""
 
 
-@portable_test("a name is added to a large directory, and removed, near the last one; a large file is freed in pieces")
+@portable_test("a name is added to a large directory, and removed, near the last one; a large file goes in pieces")
 def large():
     folder = pathlib.Path(scratch_file(".d"))
     (folder / "d").mkdir(parents=True)
@@ -434,17 +469,21 @@ def large():
     a, b = "/mnt/d/" + "a" * 200, "/mnt/d/" + "b" * 200  # no room for them is left in the first blocks
     out = boot(f"mkdir /mnt; mount -t ext2 /dev/vda /mnt; touch {a}\n" + BREADS % (BUSY, f"touch {b}") +
                f"rm {a}\n" + BREADS % (BUSY, f"rm {b}") +
-               "dd if=/dev/zero of=/mnt/big bs=64k count=80 2> /dev/null; sync\n"
-               f"dtrace -qn '{FREES}' -c '/bin/busybox rm /mnt/big'\numount /mnt && echo end\n",
+               "for how in rm 'truncate -s 0'; do dd if=/dev/zero of=/mnt/big bs=64k count=80 2> /dev/null; sync\n"
+               f"dtrace -qn '{FREES}' -c \"/bin/busybox $how /mnt/big\"; done\numount /mnt && echo end\n",
                options=plain(disk)).expect().out.replace("\r", "")
-    found = check_match(r"^(\d+)\n+(\d+)\n+(\d+) of (\d+)\n+end$", out, "counts")
-    added, removed, most, blocks = map(int, found.groups())
+    found = check_match(r"^(\d+)\n+(\d+)\n+(\d+) of (\d+)\n+(\d+) of (\d+)\n+end$", out, "counts")
+    added, removed, *freed = map(int, found.groups())
     check(0 < added < 40 and 0 < removed < 40, f"blocks that are looked at: {added}, {removed}")
-    check(5120 <= blocks <= 5200 and most < 1200, f"blocks freed at a time: {most} of {blocks}")
+    for most, blocks in zip(freed[::2], freed[1::2]):
+        check(5120 <= blocks <= 5200 and most < 1200, f"blocks freed at a time: {most} of {blocks}")
     fsck(disk)
 
 
-@portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
+FLUSH_FAILS = 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"'
+
+
+@portable_test("a flush that failed is tried again by the next fsync, and told if nobody has heard of it")
 def bad_flush():
     disk = scratch_file(".img")
     disk.write_bytes(bytes(1 << 20))
@@ -452,9 +491,14 @@ def bad_flush():
                "dd if=/dev/zero of=/dev/vda bs=4096 count=1 conv=fsync 2>&1; echo status $?\n"
                "dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?\n"
                "grep -o 'block_rq_issue: .*' trace | cut -d' ' -f 2,3\n",
-               options=blkdebug(disk, 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"')).expect().out.replace("\r", "")
+               options=blkdebug(disk, FLUSH_FAILS)).expect().out.replace("\r", "")
     check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0", "0"], "what fsync says")
     check_eq(re.findall(r"^254,0 (W|F)", out, re.M), ["W", "F", "F"], "requests")
+    out = boot("cd /sys/kernel/tracing; echo 1 > events/block/block_rq_complete/enable\n"
+               "dd if=/dev/zero of=/dev/vda bs=4096 count=1 2> /dev/null; until grep -q 'block_rq_complete: 254,0 F' trace; do :; done\n"
+               "for n in 1 2; do dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; done\n",
+               options=blkdebug(disk, FLUSH_FAILS)).expect().out.replace("\r", "")
+    check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0"], "what fsync says after a pass that nobody waited for")
 
 
 @portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")

@@ -73,6 +73,16 @@ def help_and_pager():
         leave(c)
 
 
+@portable_test("the text of an event keeps to its line, at db> and with debug.ktr.verbose, whatever name a program has given")
+def kept_to_lines():
+    with guest(smp=1) as c:
+        out = shell(c, r"""sysctl -q debug.ktr.mask=VFS debug.ktr.verbose=1; touch "$(printf '/tmp/x\n#0 fake\033[2J')" """)
+        shell(c, "sysctl -q debug.ktr.verbose=0")
+        for text in (out, *stopped(c, "search /fake/")):
+            check("x?#0 fake?[2J" in text and "\x1b[2J" not in text and "\n#0 fake" not in text, repr(text))
+        leave(c)
+
+
 @portable_test("sysctl lists the names below a prefix, with or without its dot, as in the shell")
 def prefixes():
     def lines(out):

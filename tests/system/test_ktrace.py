@@ -500,15 +500,37 @@ def full():
     run = boot("sysctl kern.maxdatapagesperuid=40 > /dev/null\nmkdir /tmp/d\n"
                "su 1000 ktrace -i -t u -f /tmp/k user_test ktrace many 4 2000\necho command $?\n"
                "dmesg | grep ktrace\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\ntail -1 /tmp/j\nls -l /tmp/k\n"
-               "sysctl kern.maxdatapagesperuid=1000 > /dev/null\nsu 1000 ktrace -t u -f /tmp/k user_test ktrace count 3\n"
-               "kdump -f /tmp/k | tail -1\nsysctl kern.uidinfo\n", smp=2, options=USER_TEST).expect()
+               "sysctl -q kern.maxdatapagesperuid=1000\nsu 1000 ktrace -a -t u -f /tmp/k user_test ktrace count 3\n"
+               "kdump -f /tmp/k > /tmp/j\necho appended $?\ntail -1 /tmp/j\nsysctl kern.uidinfo\n"
+               "(ulimit -f 64; ktrace -t u -f /tmp/l user_test ktrace count 2000)\nkdump -f /tmp/l > /tmp/j\n"
+               "echo limited $? $(wc -c < /tmp/l)\n", smp=2, options=USER_TEST).expect()
     check_match(r"^command 0\r?$", run.out, "the command's status")
     check_eq(len(re.findall(r"ktrace: /tmp/k: error 28, tracing to it ends", run.out)), 1, "lines")
-    check_match(r"^status [01]\r?$", run.out, "kdump's status")
+    check_match(r"^status 0\r?$", run.out, "kdump's status")
     size = int(check_match(r"^-\S+ +1 +user +user +(\d+) ", run.out, "the file")[1])
     check(100000 < size <= 40 * 4096, f"{size} bytes")
     check_match(r'^ +"2"\r?$', run.out, "tracing to the file, later")
-    check_match(r"^1000 0 0 0 1 ", run.out, "what the user holds: a page of a file, and no open file")
+    check_match(r"^appended 0\r?$", run.out, "kdump of both")
+    size = int(check_match(r"^limited 0 (\d+)\r?$", run.out, "a file that has reached its limit")[1])
+    check(32768 - 100 < size <= 32768, f"{size} bytes")
+    check_match(r"^1000 0 0 0 4\d ", run.out, "what the user holds: pages of a file, and no open file")
+
+
+FLOOD = r"""cat > /tmp/flood << 'END'
+ulimit -f 0
+f=$(printf '/tmp/x\n[ 9.9] oops\033[2J')
+for i in $(seq 100); do ktrace -f "$f" true; done
+END
+su 1000 sh /tmp/flood; echo ====; dmesg
+"""
+
+
+@test("files that cannot be written do not fill the console, and their names cannot forge its lines")
+def flood():
+    out = boot(FLOOD, smp=2).expect().out
+    told = re.findall(r"^\[ *[\d.]+\] ktrace: /tmp/x\?\[ 9\.9\] oops\?\[2J: error 27", out.split("====")[1], re.M)
+    check(10 <= len(told) < 90, f"{len(told)} lines of 100 traces in\n{out}")
+    check("\033[2J" not in out and "\n[ 9.9]" not in out, f"a line that a name has forged in {out!r}")
 
 
 @test("a program whose set-id bits give it rights is traced on only if user 0 has begun it")
@@ -517,6 +539,16 @@ def gains():
                "ktrace -t c -f /tmp/r /bin/su 1000 /tmp/true\n"
                "kdump -f /tmp/u | grep -c execve\nfor f in u r; do kdump -f /tmp/$f | grep -c exit_group; done\n").expect()
     check_eq([int(n) for n in re.findall(r"^(\d+)\r?$", run.out, re.M)], [1, 0, 1], "calls in the traces")
+
+
+@test("what a user traces to a file, or allocates of it, takes its set-id bits; what root traces does not")
+def disowned():
+    run = boot("touch /tmp/s; chmod 6777 /tmp/s; ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s\n"
+               "su 1000 ktrace -a -t c -f /tmp/s true; stat -c 'mode %a' /tmp/s\n"
+               "kdump -f /tmp/s | grep -c exit_group; chmod 6777 /tmp/s\n"
+               "su 1000 busybox fallocate -l 9999 /tmp/s; stat -c '%a' /tmp/s\n")
+    found = re.findall(r"^(?:mode )?(\d+)\r?$", run.expect().out, re.M)
+    check_eq(found, ["6777", "777", "2", "777"], "modes, and calls")
 
 
 @test("only user 0 and the owner may trace, and only to a file that they may write")

@@ -496,6 +496,19 @@ def numbers_of_threads_are_decimal(_):
         equal(Run("-q", "--thread", word, data=data).lines, wanted, f"--thread {word}")
 
 
+def names_of_threads_keep_to_their_line(_):
+    name = "a\n\x1b]0;x\x07"
+    shown = r"a\n\x1b]0;x\x07"
+    frames = [wire.site(1, "funcgraph entry: %p", 1), wire.thread(7, name), wire.thread(8, "b"),
+              *(wire.batch(0, n, 1000 * n, tid, [(1, 0, (n,))]) for n, tid in ((1, 7), (2, 8), (3, 7)))]
+    data = wire.stream(*frames)
+    r = Run("-qH", data=data)
+    expect(any(f" 7 {shown} " in line for line in r.lines) and "\x1b" not in r.out, r.out)
+    r = Run("--format", "graph", data=data)
+    expect(f" 0)  {shown}-7  =>  b-8\n" in r.out and f" 0)  b-8  =>  {shown}-7\n" in r.out, r.out)
+    expect("\x1b" not in r.out, r.out)
+
+
 TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, ticks_come_newest_first_as_freebsds_do, filters_events, empty_result_says_why,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
@@ -505,7 +518,7 @@ TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_an
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
          format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows,
          a_file_that_is_made_anew_is_followed_from_its_start, output_never_replaces_an_input, each_format_that_is_lines_goes_where_o_says,
-         a_file_of_ktrace_may_come_in_pieces, numbers_of_threads_are_decimal]
+         a_file_of_ktrace_may_come_in_pieces, numbers_of_threads_are_decimal, names_of_threads_keep_to_their_line]
 
 
 def main():

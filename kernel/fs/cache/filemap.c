@@ -131,9 +131,11 @@ vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len, uint32_t mode)
 	bool punches = mode & FALLOC_FL_PUNCH_HOLE;
 	int error = resize_begin(vn, punches ? 0 : off + len);
 
-	if (error == 0)
+	if (error == 0) {
+		filemap_disown(vn);
 		error = resize_end(vn, punches ? vn->ops->punch(vn, off, len)
 					       : vn->ops->allocate(vn, off, len, mode != 0));
+	}
 	mutex_unlock(&vn->lock);
 	if (error == 0)
 		fsnotify(vn, IN_MODIFY);

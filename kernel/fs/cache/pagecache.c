@@ -530,6 +530,21 @@ pagecache_count_kept(void)
 	return __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
 }
 
+bool
+pagecache_is_dirty(const bool *read_only)
+{
+	bool found = false;
+
+	spin_lock(&pages_lock);
+	for (const struct list *l = dirty[0].next; l != &dirty[0] && !found; l = l->next) {
+		const struct vnode *vn = list_entry(l, struct page, link)->vnode;
+
+		found = vn->read_only == read_only;
+	}
+	spin_unlock(&pages_lock);
+	return found;
+}
+
 unsigned long
 pagecache_count_dirty(bool device)
 {

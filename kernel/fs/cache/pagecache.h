@@ -75,6 +75,8 @@ struct page *pagecache_first_dirty(bool device);
 /* The page is not dirty any more; it stays. */
 void pagecache_clean(struct page *p);
 unsigned long pagecache_count_dirty(bool device);
+/* Is a page of a file dirty whose vnode.read_only this is? */
+bool pagecache_is_dirty(const bool *read_only);
 /* Pages of disks that are not dirty, and are given up when memory is short. Any context. */
 unsigned long pagecache_count_kept(void);
 

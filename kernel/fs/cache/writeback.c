@@ -153,11 +153,10 @@ let_go(struct written *w)
 	__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED);
 }
 
-/* What was written to the file is lost; for lack of memory it is tried again. */
+/* Some of what was written to the file is lost. */
 static void
-note_error(const struct page *p, int error)
+note_error(struct vnode *vn, int error)
 {
-	struct vnode *vn = p->vnode;
 	uint32_t old = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED), new;
 
 	failed = true;
@@ -167,7 +166,28 @@ note_error(const struct page *p, int error)
 			new += IO_NEXT;
 	} while (!__atomic_compare_exchange_n(&vn->io_error, &old, new, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
+}
+
+/* The page is lost; for lack of memory it is tried again. */
+static void
+note_page_error(const struct page *p, int error)
+{
+	struct vnode *vn = p->vnode;
+
+	note_error(vn, error);
 	CTR3(KTR_BUF, "writeback error: ino %lu page %u error %d", vn->ino, p->index, -error);
+}
+
+/* A disk does not confirm what was written, and may lose it: its users hear that, whoever began
+ * this pass. */
+static void
+note_flush_error(struct gendisk *disk)
+{
+	if (disk->whole.vn != NULL)
+		note_error(disk->whole.vn, -EIO);
+	for (unsigned i = 0; i < disk->parts; i++)
+		if (disk->part[i].vn != NULL)
+			note_error(disk->part[i].vn, -EIO);
 }
 
 /* Writes the collected pages. */
@@ -187,13 +207,13 @@ write_pages(struct written *w)
 		if (e == -ENOMEM)
 			w->again[i] |= w->sectors[i];
 		if (e != 0)
-			note_error(w->page[i], e);
+			note_page_error(w->page[i], e);
 	}
 	e = bio_batch_wait(&b);
 	for (unsigned i = 0; e != 0 && i < b.n; i++)
 		if (b.bio[i].error != 0)
-			note_error(page_of((void *)page_round_down((uintptr_t)b.bio[i].data)),
-				   -EIO);
+			note_page_error(page_of((void *)page_round_down((uintptr_t)b.bio[i].data)),
+					-EIO);
 }
 
 /* Writes the pages that are dirty now. */
@@ -236,12 +256,12 @@ sync_all(bool by_thread)
 	write_dirty(false);
 	if (!list_empty(&clients) && pagecache_count_dirty(true) > 0) {
 		write_dirty(true);
-		error = blkdev_issue_flush();
+		error = blkdev_issue_flush(note_flush_error);
 	}
 	list_for_each_entry (struct writeback_client, c, &clients, link)
 		failed |= c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED)) != 0;
 	write_dirty(true);
-	e = blkdev_issue_flush();
+	e = blkdev_issue_flush(note_flush_error);
 	error = error != 0 ? error : e;
 	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))
 		pr_warn("not all that was written is on the disks\n");

@@ -26,6 +26,9 @@
 #define EXT2_NAME_MAX     255
 #define EXT2_LINK_MAX     32000
 #define EXT2_DIR_MAX      (32u << 20) /* bytes of a directory */
+#define EXT2_FREE_MOST    1024        /* blocks of a file that are freed at a time */
+
+#define EXT2_TIME_MAX INT32_MAX /* seconds since 1970, which are signed */
 
 #define EXT2_STATE_VALID 1
 #define EXT2_STATE_ERROR 2

@@ -4,8 +4,7 @@
 #include "kernel/fs/ext2/ext2.h"
 #include "kernel/lib/string.h"
 
-#define EA_MAGIC  0xea020000u
-#define FREE_MOST 1024 /* blocks of a file that are freed at a time */
+#define EA_MAGIC 0xea020000u
 
 /* Where an inode is on the disk, until ext2_brelse(). NULL: *err says why. */
 static struct ext2_disk_inode *
@@ -161,7 +160,7 @@ free_attributes(struct ext2_fs *fs, struct ext2_inode *ip)
 int
 ext2_delete_inode(struct ext2_fs *fs, struct ext2_inode *ip)
 {
-	int error = ext2_is_inline(fs, ip) ? 0 : ext2_free_from(fs, ip, 0, FREE_MOST);
+	int error = ext2_is_inline(fs, ip) ? 0 : ext2_free_from(fs, ip, 0, EXT2_FREE_MOST);
 
 	if (error == 0)
 		error = free_attributes(fs, ip);

@@ -14,6 +14,8 @@
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
+#define END_TRIES 8 /* passes that end writing, while programs leave pages to be written */
+
 static struct ext2_mount *
 mount_of_fs(struct ext2_fs *fs)
 {
@@ -91,7 +93,9 @@ ext2_may_use_reserve(void)
 uint32_t
 ext2_seconds(void)
 {
-	return (uint32_t)(clock_real_now_ns() / 1000000000);
+	uint64_t now = clock_real_now_ns() / 1000000000;
+
+	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
 }
 
 void
@@ -152,17 +156,22 @@ ext2_in_use(const struct vnode *root)
 	return found;
 }
 
-/* Frees the files without names, which are open. */
+/* Frees the files without names, which are open, and what is being cut off of others. */
 static int
-delete_nameless(struct ext2_mount *m)
+finish_files(struct ext2_mount *m)
 {
 	int error = 0;
 
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
-		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next)
+		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next) {
 			do
 				error = n->i.links == 0 ? ext2_delete_inode(&m->fs, &n->i) : 0;
 			while (error == -EAGAIN);
+			if (error == 0 && n->i.links != 0 && n->cut_at != UINT64_MAX) {
+				error = ext2_free_from(&m->fs, &n->i, n->cut_at, UINT32_MAX);
+				error = error == 0 ? ext2_write_node(n) : error;
+			}
+		}
 	return error;
 }
 
@@ -173,9 +182,14 @@ ext2_freeze(struct ext2_mount *m, bool last)
 	int error = 0;
 
 	if (last) {
-		error = delete_nameless(m);
+		error = finish_files(m);
 		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
 	} else if (!vfs_stop_writing(&m->fs.read_only, is_used, m)) {
+		return 0;
+	} else if (pagecache_is_dirty(&m->fs.read_only)) {
+		/* They may need blocks; nobody makes more of them dirty while it is read-only. */
+		m->unwritten = true;
+		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
 		return 0;
 	}
 	m->frozen = error == 0;
@@ -250,25 +264,35 @@ sync_mount(struct ext2_mount *m)
 	return e != 0 ? e : error;
 }
 
-static void
-set_ending(struct ext2_mount *m, bool ending)
+/* A pass that makes the file system read-only if it is unused. -EAGAIN: it was, but a file had
+ * pages that were not written. */
+static int
+end_writing(struct ext2_mount *m)
 {
+	int error;
+
 	mutex_lock(&m->lock);
-	m->ending = ending;
+	m->ending = true;
+	m->unwritten = false;
 	mutex_unlock(&m->lock);
+	error = sync_mount(m);
+	mutex_lock(&m->lock);
+	m->ending = false;
+	if (error == 0 && !m->fs.read_only)
+		error = m->unwritten ? -EAGAIN : -EBUSY;
+	mutex_unlock(&m->lock);
+	return error;
 }
 
 /* Ends writing to the file system, and marks it clean. -EBUSY: it is used. Lock not held. */
 static int
 make_clean(struct ext2_mount *m)
 {
-	int error;
+	int error = -EAGAIN;
 
-	set_ending(m, true);
-	error = sync_mount(m);
-	set_ending(m, false);
-	if (error == 0)
-		error = m->fs.read_only ? sync_mount(m) : -EBUSY;
+	for (unsigned i = 0; i < END_TRIES && error == -EAGAIN; i++)
+		error = end_writing(m);
+	error = error == 0 ? sync_mount(m) : error == -EAGAIN ? -EBUSY : error;
 	mutex_lock(&m->lock);
 	m->frozen = false;
 	mutex_unlock(&m->lock);

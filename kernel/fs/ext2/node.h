@@ -28,8 +28,9 @@ struct ext2_mount {
 	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
 	/* ending: it is becoming read-only; a pass of writing that finds it unused sets
-	 * `frozen`, and the pass after that says on the disk that it is clean. */
-	bool ending, frozen;
+	 * `frozen`, and the pass after that says on the disk that it is clean. unwritten: that pass
+	 * has found pages of files that only a pass before it can write. */
+	bool ending, frozen, unwritten;
 	uint32_t nodes; /* in the table: the mount ends with the last one */
 };
 
@@ -39,7 +40,8 @@ struct ext2_node {
 	struct vnode *vn;       /* constant */
 	struct ext2_node *next; /* in its bucket */
 	struct list dirty;
-	char *text; /* constant; of a symbolic link */
+	char *text;      /* constant; of a symbolic link */
+	uint64_t cut_at; /* its blocks from this number on are being freed; UINT64_MAX: none are */
 };
 
 static inline struct ext2_node *

@@ -32,20 +32,36 @@ ext2_note_dirty(struct ext2_node *node)
 	}
 }
 
+/* The time of a vnode that has an inode's. Vnodes have none before 1970. */
+static uint64_t
+ext2_time_ns(uint32_t time)
+{
+	return time <= EXT2_TIME_MAX ? time * 1000000000ul : 0;
+}
+
+/* An inode's new time, which the vnode has. One before 1970 stays until it is changed. */
+static uint32_t
+ext2_new_time(uint32_t old, const uint64_t *ns)
+{
+	uint64_t now = __atomic_load_n(ns, __ATOMIC_RELAXED) / 1000000000;
+
+	if (now == ext2_time_ns(old) / 1000000000)
+		return old;
+	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
+}
+
 /* The inode gets what the vnode has. */
 static void
 take_attributes(struct ext2_node *node)
 {
 	const struct vnode *vn = node->vn;
 	struct ext2_inode *i = &node->i;
-	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000;
-	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED) / 1000000000;
 
 	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
 	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
-	i->mtime = (uint32_t)(mtime < UINT32_MAX ? mtime : UINT32_MAX);
-	i->atime = (uint32_t)(atime < UINT32_MAX ? atime : UINT32_MAX);
+	i->mtime = ext2_new_time(i->mtime, &vn->mtime_ns);
+	i->atime = ext2_new_time(i->atime, &vn->atime_ns);
 }
 
 int
@@ -114,8 +130,8 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 	vn->gid = i->gid;
 	vn->size = i->size;
 	vn->size_max = ext2_size_max(&m->fs);
-	vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
-	vn->atime_ns = (uint64_t)i->atime * 1000000000;
+	vn->mtime_ns = ext2_time_ns(i->mtime);
+	vn->atime_ns = ext2_time_ns(i->atime);
 	vn->rdev = i->rdev;
 	vn->read_only = &m->fs.read_only;
 	vn->missing = S_ISDIR(i->mode);
@@ -151,6 +167,7 @@ ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 		return NULL;
 	node->i = *i;
 	node->m = m;
+	node->cut_at = UINT64_MAX;
 	list_init(&node->dirty);
 	*err = 0;
 	if (S_ISLNK(i->mode))
@@ -210,6 +227,14 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
+/* Gives the lock of a mount to those who wait for it. */
+static void
+ext2_lend_lock(struct ext2_mount *m)
+{
+	mutex_unlock(&m->lock);
+	mutex_lock(&m->lock);
+}
+
 /* Writes a node that is being forgotten; or frees its file, and meanwhile gives up the lock now
  * and then. Wherever that fails, the disk has an error. */
 static void
@@ -219,10 +244,8 @@ finish_node(struct ext2_node *node)
 	int error = 0;
 
 	while (!fs->read_only && node->i.links == 0 &&
-	       (error = ext2_delete_inode(fs, &node->i)) == -EAGAIN) {
-		mutex_unlock(&node->m->lock);
-		mutex_lock(&node->m->lock);
-	}
+	       (error = ext2_delete_inode(fs, &node->i)) == -EAGAIN)
+		ext2_lend_lock(node->m);
 	if (fs->read_only)
 		return;
 	if (node->i.links != 0 && node->i.dirty)
@@ -286,9 +309,9 @@ ext2_changed(struct vnode *vn, unsigned what)
 		__atomic_store_n(&vn->uid, i->uid, __ATOMIC_RELAXED);
 		__atomic_store_n(&vn->gid, i->gid, __ATOMIC_RELAXED);
 		if (what & (VNODE_TIME | VNODE_TIME_NOW))
-			vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+			vn->mtime_ns = ext2_time_ns(i->mtime);
 		if (what & (VNODE_ATIME | VNODE_TIME_NOW))
-			vn->atime_ns = (uint64_t)i->atime * 1000000000;
+			vn->atime_ns = ext2_time_ns(i->atime);
 	} else {
 		take_attributes(node);
 		i->ctime = ext2_seconds();
@@ -321,7 +344,7 @@ ext2_stat(struct vnode *vn, struct stat *st)
 		st->st_size = (int64_t)node->i.size;
 	st->st_blocks = node->i.sectors;
 	st->st_blksize = (int)node->m->fs.block_size;
-	st->st_ctime = node->i.ctime;
+	st->st_ctime = (int32_t)node->i.ctime;
 	st->st_ctime_nsec = 0;
 }
 
@@ -436,16 +459,22 @@ ext2_write_begin(struct vnode *vn, void *page, uint64_t off, uint64_t len)
 	return error;
 }
 
+/* Frees the blocks after a size, and meanwhile gives up the mount's lock now and then. */
 static int
 ext2_cut(struct vnode *vn, uint64_t size)
 {
 	struct ext2_node *node = ext2_node(vn);
 	struct ext2_fs *fs = &node->m->fs;
-	int error;
+	int error = -EROFS;
 
 	mutex_lock(&node->m->lock);
-	error = ext2_free_from(fs, &node->i, (size + fs->block_size - 1) >> fs->block_shift,
-			       UINT32_MAX);
+	node->cut_at = (size + fs->block_size - 1) >> fs->block_shift;
+	while (!fs->read_only &&
+	       (error = ext2_free_from(fs, &node->i, node->cut_at, EXT2_FREE_MOST)) == -EAGAIN) {
+		ext2_note_dirty(node);
+		ext2_lend_lock(node->m);
+	}
+	node->cut_at = UINT64_MAX;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
 	return error;

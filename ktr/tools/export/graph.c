@@ -110,8 +110,11 @@ put_switch(struct graph *g, const struct line *l)
 	static const char rule[] = " ------------------------------------------\n";
 	struct out *o = g->out;
 	if (g->tid[l->cpu] != 0 && g->tid[l->cpu] != l->tid + 1) {
-		out_printf(o, "%s %2" PRIu32 ")  %s-%" PRIu32 "  =>  %s-%" PRIu32 "\n%s", rule,
-			   l->cpu, g->thread[l->cpu], g->tid[l->cpu] - 1, l->thread, l->tid, rule);
+		out_printf(o, "%s %2" PRIu32 ")  ", rule, l->cpu);
+		out_printable(o, g->thread[l->cpu], strlen(g->thread[l->cpu]));
+		out_printf(o, "-%" PRIu32 "  =>  ", g->tid[l->cpu] - 1);
+		out_printable(o, l->thread, strlen(l->thread));
+		out_printf(o, "-%" PRIu32 "\n%s", l->tid, rule);
 	}
 	g->tid[l->cpu] = l->tid + 1;
 	memcpy(g->thread[l->cpu], l->thread, sizeof(l->thread));
