@@ -105,10 +105,18 @@ END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief socke
 """
 
 
-@portable_test("no path is walked with the lock of AF_UNIX: a disk, or the host, would stop all its sockets")
+# Its owner may wait for a disk, and who polls a set holds the lock of all sets.
+POLLS = """dtrace -qn 'fbt::unix_poll:entry { self->polls = 1; n++; } fbt::mutex_lock:entry /self->polls/ { locks++; }
+fbt::unix_poll:return { self->polls = 0; }
+END { printf("polls %d locks %d\\n", n, locks); }' -c '/bin/linux_test brief sockets'
+"""
+
+
+@portable_test("no path is walked with the lock of AF_UNIX: a disk, or the host, would stop all its sockets; poll() takes no mutex of them")
 def unix_walks():
-    out = boot(WALKS, smp=2, options=FILE).expect().out.replace("\r", "")
+    out = boot(WALKS + POLLS, smp=2, options=FILE).expect().out.replace("\r", "")
     check("not ok" not in out, out)
+    check_match(r"^polls [1-9]\d+ locks 0$", out, "calls of poll")
     check_match(r"^walks [1-9]\d+ held 0$", out, "calls that look for a path")
 
 
