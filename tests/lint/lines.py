@@ -47,7 +47,7 @@ BUDGETS = {
     "kernel/ktrace": 1970,
     "kernel/lib": 3024,
     "kernel/mm": 2298,
-    "kernel/net": 4000,
+    "kernel/net": 4060,
     "kernel/net/inet": 4222,
     "kernel/probe": 4262,
     "kernel/proc": 11748,

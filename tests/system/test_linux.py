@@ -106,13 +106,14 @@ END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief socke
 
 
 # Its owner may wait for a disk, and who polls a set holds the lock of all sets.
-POLLS = """dtrace -qn 'fbt::unix_poll:entry { self->polls = 1; n++; } fbt::mutex_lock:entry /self->polls/ { locks++; }
+POLLS = """dtrace -qn 'fbt::unix_poll:entry { self->polls = 1; n++; }
+fbt::mutex_lock:entry /self->polls/ { locks++; }
 fbt::unix_poll:return { self->polls = 0; }
 END { printf("polls %d locks %d\\n", n, locks); }' -c '/bin/linux_test brief sockets'
 """
 
 
-@portable_test("no path is walked with the lock of AF_UNIX: a disk, or the host, would stop all its sockets; poll() takes no mutex of them")
+@portable_test("no path is walked with the lock of AF_UNIX, which a disk would stop; poll() takes no mutex")
 def unix_walks():
     out = boot(WALKS + POLLS, smp=2, options=FILE).expect().out.replace("\r", "")
     check("not ok" not in out, out)
