@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -575,6 +576,23 @@ statx_tells(void)
 	       FAILS(syscall(SYS_statx, AT_FDCWD, NOWHERE, 0, 0, &x), EFAULT);
 	close(fd);
 	return unlink(FILE_NAME) == 0 && unlink(FILE_NAME ".link") == 0 && good;
+}
+
+int
+epoll_among(unsigned others)
+{
+	struct rlimit many = {others + 100, others + 100};
+	int set = epoll_create1(0), event = eventfd(0, 0), fd = event;
+	struct epoll_event e;
+	bool good = setrlimit(RLIMIT_NOFILE, &many) == 0;
+
+	for (unsigned i = 0; good && i < others; i++) {
+		fd = dup(event);
+		good = watch(set, EPOLL_CTL_ADD, fd, EPOLLIN, 0) == 0;
+	}
+	for (unsigned i = 0; good && i < 8; i++)
+		good = watch(set, EPOLL_CTL_MOD, fd, EPOLLIN, 0) == 0;
+	return good && eventfd_write(event, 1) == 0 && epoll_wait(set, &e, 1, 0) == 1 ? 0 : 1;
 }
 
 void

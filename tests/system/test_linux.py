@@ -137,6 +137,25 @@ def room_is_told():
     check(many < 2 * few, f"nanoseconds without other sockets, and among 2000: {ns}")
 
 
+IN_SET = """dtrace -qn '
+syscall::epoll_ctl:entry /pid == $target && arg1 == 3/ { self->t = timestamp; }
+syscall::epoll_ctl:return /self->t/ { printf("ns %d\\n", timestamp - self->t); self->t = 0; }
+fbt::epoll_tell:entry /pid == $target/ { self->waits = 1; } fbt::event_poll:entry /self->waits/ { looked++; }
+END { printf("looked at %d\\n", looked); }' -c '/bin/linux_test epoll-among NUMBER'
+"""
+
+
+@portable_test("a descriptor in a set of epoll is found among many others; who wants one event has no others looked at")
+def large_sets():
+    script = IN_SET.replace("NUMBER", "20") + IN_SET.replace("NUMBER", "2000")
+    out = boot(script, smp=1, options=["--icount", *FILE]).expect().out
+    ns = [int(n) for n in re.findall(r"^ns (\d+)\r?$", out, re.M)]
+    check_eq(len(ns), 16, f"calls, 8 among 20 and 8 among 2000: {ns}")
+    few, many = min(ns[:8]), min(ns[8:])  # an interrupt may come in one of them
+    check(many < 2 * few, f"nanoseconds among 20, and among 2000: {ns}")
+    check_eq(re.findall(r"^looked at (\d+)\r?$", out, re.M), ["1", "1"], "descriptors that are looked at")
+
+
 ENDS = r"""linux_test answers 20
 dtrace -qn 'fbt::do_exit:entry /pid == $target/ { self->ends = 1; } fbt::proc_next:entry /self->ends/ { n++; } END { printf("looked at %d\n", n); }' -c '/bin/linux_test orphans 150'
 linux_test shortage
