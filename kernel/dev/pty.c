@@ -278,9 +278,11 @@ ptmx_take(struct pty *p, bool nowait, char *buf, size_t n, bool *packet)
 	while (got < n && p->tail != p->head)
 		buf[got++] = p->ring[p->tail++ % RING_SIZE];
 	spin_unlock(&p->tty.lock);
+	if (got == 0)
+		return error;
 	wakeup(&p->ring);
 	poll_notify(&p->tty.news, POLLOUT);
-	return got > 0 ? (int64_t)got : error;
+	return (int64_t)got;
 }
 
 static int64_t

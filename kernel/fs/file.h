@@ -66,6 +66,13 @@ struct filetable {
 
 _Static_assert(FILES_FIRST == 64, "first_used");
 
+/* All descriptors that are open are below this. */
+static inline unsigned
+filetable_room(const struct filetable *ft)
+{
+	return __atomic_load_n(&ft->size, __ATOMIC_RELAXED);
+}
+
 /* As filetable_get(), in a process that has one thread and shares no files. */
 static inline struct file *
 filetable_peek(const struct filetable *ft, uint32_t fd)

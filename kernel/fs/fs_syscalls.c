@@ -186,7 +186,7 @@ stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 	int error;
 	struct vnode *vn;
 
-	if (flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH))
+	if ((uint32_t)flags & ~(uint32_t)(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH))
 		return -EINVAL;
 	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)
@@ -323,7 +323,7 @@ SYSCALL_IS(unlink, do_unlinkat((uint64_t)AT_FDCWD, a[0]))
 int64_t
 sys_unlinkat(const uint64_t a[6])
 {
-	if (a[2] & ~(uint64_t)AT_REMOVEDIR)
+	if ((uint32_t)a[2] & ~(uint32_t)AT_REMOVEDIR)
 		return -EINVAL;
 	return a[2] & AT_REMOVEDIR ? remove_at(a[0], a[1], true) : do_unlinkat(a[0], a[1]);
 }
@@ -359,7 +359,7 @@ do_linkat(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64
 	struct vnode *vn;
 	int error;
 
-	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+	if ((uint32_t)flags & ~(uint32_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
 	if ((flags & AT_EMPTY_PATH) && !capable(CAP_DAC_READ_SEARCH))
 		return -ENOENT; /* a descriptor does not show that its owner may walk to the file */
@@ -489,8 +489,8 @@ do_faccessat(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 	struct vnode *vn;
 	int error;
 
-	if ((want & ~7ul) ||
-	    (flags & ~(uint64_t)(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)))
+	if (((uint32_t)want & ~7u) ||
+	    ((uint32_t)flags & ~(uint32_t)(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)))
 		return -EINVAL;
 	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)

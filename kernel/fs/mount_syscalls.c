@@ -162,7 +162,7 @@ sys_umount2(const uint64_t a[6])
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (a[1] & ~(uint64_t)(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW))
+	if ((uint32_t)a[1] & ~(uint32_t)(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW))
 		return -EINVAL;
 	dir = vnode_of_user(CWD, a[0], a[1] & UMOUNT_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &error);
 	if (dir == NULL)

@@ -38,6 +38,7 @@ struct uidinfo {
 	uint64_t inotify_instances;   /* atomic; open files of inotify */
 	uint64_t inotify_watches;     /* atomic; what these watch */
 	uint64_t dnotify_marks;       /* directories that it watches by F_NOTIFY: inotify_lock's */
+	uint64_t async_files;         /* files whose news are told by a signal: fasync_lock's */
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 

@@ -15,6 +15,8 @@
 #include "ktr/ktr.h"
 
 struct mutex unix_lock = MUTEX_INIT("unix");
+/* Innermost; held also while `peer` of any socket changes, so that poll() may look at the peer. */
+static struct spinlock peer_lock = SPINLOCK_INIT("unixpeer");
 
 /* Who calls: the ids that count. */
 static struct ucred
@@ -30,9 +32,9 @@ static void
 shut_down(struct unix_socket *us, uint8_t how, int error)
 {
 	mutex_lock(&us->so.lock);
-	__atomic_store_n(&us->shut, us->shut | how, __ATOMIC_SEQ_CST);
 	if (error != 0)
 		socket_set_error(&us->so, error);
+	__atomic_store_n(&us->shut, us->shut | how, __ATOMIC_SEQ_CST); /* after what poll() adds */
 	cond_broadcast(&us->readable);
 	mutex_unlock(&us->so.lock);
 	cond_broadcast(&us->connected);
@@ -55,7 +57,8 @@ take_unread(struct unix_socket *us, struct remains *r)
 	r->queue = us->queue;
 	r->was_full = !unix_connects(us) && us->messages > UNIX_MESSAGES_MAX;
 	us->queue = (struct unix_queue){0};
-	us->bytes = us->messages = 0;
+	us->bytes = 0;
+	__atomic_store_n(&us->messages, 0, __ATOMIC_SEQ_CST);
 	for (struct unix_message *msg = r->queue.head; msg != NULL; msg = msg->next)
 		if (msg->rights != NULL)
 			unix_rights_land(msg->rights);
@@ -81,8 +84,10 @@ peer_set(struct unix_socket *us, struct unix_socket *peer)
 		list_remove(&us->toward);
 	if (peer != NULL)
 		list_append(&peer->from, &us->toward);
+	spin_lock(&peer_lock);
 	/* release: pairs with the acquire in stream_peer() */
 	__atomic_store_n(&us->peer, peer, __ATOMIC_RELEASE);
+	spin_unlock(&peer_lock);
 }
 
 /* us has this peer, to which the caller gives a reference. unix_lock held. */
@@ -171,7 +176,7 @@ connection_enter(struct unix_socket *us, struct unix_socket *l, struct unix_sock
 	unix_join(new, unix_ref(us), unix_own_cred());
 	unix_join(us, unix_ref(new), l->peer_cred);
 	list_append(&l->pending, &new->pending);
-	l->npending++;
+	__atomic_store_n(&l->npending, l->npending + 1, __ATOMIC_SEQ_CST);
 	cond_broadcast(&l->connected);
 }
 
@@ -213,7 +218,8 @@ unix_change_peer(struct unix_socket *us, struct unix_socket *to)
 	if (changes) {
 		r.peer = us->peer;
 		peer_set(us, to);
-		us->state = to != NULL ? UNIX_CONNECTED : UNIX_FRESH;
+		__atomic_store_n(&us->state, to != NULL ? UNIX_CONNECTED : UNIX_FRESH,
+				 __ATOMIC_RELEASE);
 		if (r.peer != NULL && r.peer != to)
 			take_unread(us, &r);
 	}
@@ -283,7 +289,7 @@ take_pending(struct unix_socket *us)
 	struct unix_socket *new = list_entry(us->pending.next, struct unix_socket, pending);
 
 	list_remove(&new->pending);
-	us->npending--;
+	__atomic_store_n(&us->npending, us->npending - 1, __ATOMIC_SEQ_CST);
 	cond_broadcast(&us->accepted);
 	return new;
 }
@@ -400,31 +406,43 @@ unix_is_listening(struct socket *so)
 	return __atomic_load_n(&unix_of(so)->state, __ATOMIC_RELAXED) == UNIX_LISTENING;
 }
 
-/* May a datagram socket send to its peer? so.lock held. */
+/* May a socket send to its peer, as far as the peer is concerned? */
 static bool
 peer_has_room(const struct unix_socket *us)
 {
-	return unix_connects(us) || us->peer == NULL || !unix_queue_is_full(us->peer, us);
+	const struct unix_socket *peer;
+	bool full;
+
+	if (unix_connects(us))
+		return true;
+	spin_lock(&peer_lock);
+	peer = us->peer; /* who takes it away drops its reference afterwards */
+	full = peer != NULL && unix_queue_is_full(peer, us);
+	spin_unlock(&peer_lock);
+	return !full;
 }
 
+/* No mutex: its owner may copy bytes to memory that comes from a disk, and who polls holds the lock
+ * of all sets of epoll. Each field is atomic; `shut` is read first, since it is written last. */
 static unsigned
 unix_poll(struct socket *so)
 {
 	struct unix_socket *us = unix_of(so);
+	uint8_t shut = unix_shut(us);
+	enum unix_state state = __atomic_load_n(&us->state, __ATOMIC_ACQUIRE);
 	unsigned found = 0;
 
-	mutex_lock(&so->lock);
 	if (__atomic_load_n(&so->error, __ATOMIC_RELAXED) != 0)
 		found |= POLLERR;
-	if (us->shut == UNIX_SHUT_BOTH || (unix_connects(us) && us->state == UNIX_FRESH))
+	if (shut == UNIX_SHUT_BOTH || (unix_connects(us) && state == UNIX_FRESH))
 		found |= POLLHUP;
-	if (us->shut & UNIX_SHUT_READ)
+	if (shut & UNIX_SHUT_READ)
 		found |= POLLRDHUP | POLLIN;
-	if (us->queue.head != NULL || __atomic_load_n(&us->npending, __ATOMIC_RELAXED) > 0)
+	if (__atomic_load_n(&us->messages, __ATOMIC_SEQ_CST) > 0 ||
+	    __atomic_load_n(&us->npending, __ATOMIC_SEQ_CST) > 0)
 		found |= POLLIN;
-	if (us->state != UNIX_LISTENING && unix_is_writable(us) && peer_has_room(us))
+	if (state != UNIX_LISTENING && unix_is_writable(us) && peer_has_room(us))
 		found |= POLLOUT;
-	mutex_unlock(&so->lock);
 	return found;
 }
 

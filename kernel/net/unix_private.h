@@ -14,7 +14,7 @@
  *
  * Locking legend of struct unix_socket; unix_lock comes first, then the socket's own lock. Both may
  * be held while bytes go to a user's memory, which takes the lock of its space, and may wait for a
- * disk. Nobody holds the locks of two sockets.
+ * disk; so poll() takes neither. Nobody holds the locks of two sockets.
  *   [u] unix_lock, one mutex
  *   [l] socket.lock
  *   [ul] written under both, read under either
@@ -81,12 +81,12 @@ struct unix_queue {
 
 struct unix_socket {
 	struct socket so;
-	enum unix_state state;  /* [ul] */
+	enum unix_state state;  /* [ul], [a] */
 	uint8_t shut;           /* [ul], [a] UNIX_SHUT_… */
 	bool dead;              /* [ul], [a] its file is closed */
 	struct unix_name *name; /* [ul], [a] with a reference; set once */
-	/* [ul] a reference. A connection's is set once, and becomes NULL when the file is
-	 * closed. The peer may be dead. */
+	/* [ul], and peer_lock (unix.c); a reference. A connection's is set once, and becomes NULL
+	 * when the file is closed. The peer may be dead. */
 	struct unix_socket *peer;
 	struct ucred peer_cred;        /* [u] the peer's; while the socket listens, its own */
 	struct list from;              /* [u] sockets whose peer this one is */
@@ -97,7 +97,7 @@ struct unix_socket {
 	bool naming;                   /* [u] a thread makes its name */
 	/* While it listens: connections that wait, with a reference each. */
 	struct list pending;        /* [u] also: where it waits itself */
-	unsigned npending, backlog; /* [u] */
+	unsigned npending, backlog; /* [u]; npending: [a] */
 	struct cond connected;      /* [u] a connection more waits, or none will any more */
 	struct cond accepted;       /* [u] there is room for one more */
 	/* What it may read. */

@@ -136,22 +136,24 @@ int64_t
 sys_syslog(const uint64_t a[6])
 {
 	static bool was_quiet;
+	uint32_t type = (uint32_t)a[0];
+	int32_t len = (int32_t)a[2];
 	uint64_t end, at;
 
-	if (a[0] != SYSLOG_READ_ALL && a[0] != SYSLOG_SIZE_BUFFER && !capable(CAP_SYSLOG))
+	if (type != SYSLOG_READ_ALL && type != SYSLOG_SIZE_BUFFER && !capable(CAP_SYSLOG))
 		return -EPERM;
-	switch (a[0]) {
+	switch (type) {
 	case SYSLOG_CLOSE:
 	case SYSLOG_OPEN:
 		return 0;
 	case SYSLOG_READ:
 	case SYSLOG_READ_ALL:
 	case SYSLOG_READ_CLEAR:
-		if (a[1] == 0 || (int32_t)a[2] < 0)
+		if (a[1] == 0 || len < 0)
 			return -EINVAL;
-		return a[0] == SYSLOG_READ
-			   ? read_new(a[1], (uint32_t)a[2])
-			   : read_all(a[1], (uint32_t)a[2], a[0] == SYSLOG_READ_CLEAR);
+		return type == SYSLOG_READ
+			   ? read_new(a[1], (uint32_t)len)
+			   : read_all(a[1], (uint32_t)len, type == SYSLOG_READ_CLEAR);
 	case SYSLOG_CLEAR:
 		mutex_lock(&syslog_lock);
 		cleared = msgbuf_end();
@@ -164,9 +166,9 @@ sys_syslog(const uint64_t a[6])
 		printk_set_quiet(was_quiet);
 		return 0;
 	case SYSLOG_CONSOLE_LEVEL:
-		if (a[2] < 1 || a[2] > 8)
+		if (len < 1 || len > 8)
 			return -EINVAL;
-		printk_set_quiet(a[2] <= SYSLOG_INFO); /* warnings are always shown */
+		printk_set_quiet(len <= SYSLOG_INFO); /* warnings are always shown */
 		return 0;
 	case SYSLOG_SIZE_UNREAD:
 		mutex_lock(&syslog_lock);

@@ -52,12 +52,14 @@ sys_arch_prctl(const uint64_t a[6])
 		ARCH_SET_CPUID = 0x1012
 	}; /* Linux asm/prctl.h */
 
-	if (a[0] == ARCH_GET_FS)
+	uint32_t option = (uint32_t)a[0];
+
+	if (option == ARCH_GET_FS)
 		return copy_out(a[1], &curthread()->tls, sizeof(curthread()->tls));
-	if (a[0] == ARCH_GET_CPUID) /* the instruction is always allowed */
+	if (option == ARCH_GET_CPUID) /* the instruction is always allowed */
 		return 1;
-	if (a[0] != ARCH_SET_FS)
-		return a[0] == ARCH_SET_CPUID ? -ENODEV : -EINVAL;
+	if (option != ARCH_SET_FS)
+		return option == ARCH_SET_CPUID ? -ENODEV : -EINVAL;
 	if (a[1] >= ARCH_USER_END)
 		return -EPERM;
 	irq_push();
@@ -95,7 +97,7 @@ sys_getrandom(const uint64_t a[6])
 
 	/* GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE: there is one source; the last two exclude each
 	 * other */
-	if ((a[2] & ~7ul) || (a[2] & 6) == 6)
+	if (((uint32_t)a[2] & ~7u) || (a[2] & 6) == 6)
 		return -EINVAL;
 	while (done < want && (done == 0 || !proc_signal_pending())) {
 		size_t n = want - done < sizeof(piece) ? want - done : sizeof(piece);

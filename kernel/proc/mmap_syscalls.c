@@ -240,18 +240,19 @@ int64_t
 sys_madvise(const uint64_t a[6])
 {
 	struct vmspace *vm = curproc()->vm;
+	uint32_t advice = (uint32_t)a[2];
 
 	if (a[0] % PAGE_SIZE != 0 || page_round_up(a[1]) < a[1] ||
 	    a[0] + page_round_up(a[1]) < a[0] ||
-	    (a[2] > MADV_WILLNEED && a[2] < MADV_FREE && a[2] != MADV_DONTNEED) ||
-	    a[2] > MADV_POPULATE_WRITE)
+	    (advice > MADV_WILLNEED && advice < MADV_FREE && advice != MADV_DONTNEED) ||
+	    advice > MADV_POPULATE_WRITE)
 		return -EINVAL;
 	if (a[1] == 0)
 		return 0;
-	switch (a[2]) {
+	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_FREE:
-		return vm_forget(vm, a[0], a[1], a[2] == MADV_DONTNEED);
+		return vm_forget(vm, a[0], a[1], advice == MADV_DONTNEED);
 	case MADV_REMOVE: /* holes are made by fallocate() only */
 		return -EINVAL;
 	case MADV_DONTFORK:
@@ -305,7 +306,8 @@ sys_msync(const uint64_t a[6])
 	struct vmspace *vm = curproc()->vm;
 	int error = 0;
 
-	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
+	if (a[0] % PAGE_SIZE != 0 ||
+	    ((uint32_t)a[2] & ~(uint32_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
 	if (a[1] == 0)
@@ -343,13 +345,13 @@ lock_pages(uint64_t at, uint64_t end)
 }
 
 static int64_t
-lock_range(uint64_t start, uint64_t size, uint64_t flags, enum vm_inherit how)
+lock_range(uint64_t start, uint64_t size, uint32_t flags, enum vm_inherit how)
 {
 	uint64_t at = start & ~(PAGE_SIZE - 1), end = page_round_up(start + size);
 	struct vmspace *vm = limit_locks();
 	int64_t r;
 
-	if (flags & ~(uint64_t)MLOCK_ONFAULT)
+	if (flags & ~(uint32_t)MLOCK_ONFAULT)
 		return -EINVAL;
 	if (how == VM_LOCK && !may_lock())
 		return -EPERM;
@@ -362,17 +364,19 @@ lock_range(uint64_t start, uint64_t size, uint64_t flags, enum vm_inherit how)
 }
 
 SYSCALL_IS(mlock, lock_range(a[0], a[1], 0, VM_LOCK))
-SYSCALL_IS(mlock2, lock_range(a[0], a[1], a[2], VM_LOCK))
+SYSCALL_IS(mlock2, lock_range(a[0], a[1], (uint32_t)a[2], VM_LOCK))
 SYSCALL_IS(munlock, lock_range(a[0], a[1], 0, VM_LOCK_NOT))
 
 int64_t
 sys_mlockall(const uint64_t a[6])
 {
-	if (a[0] == 0 || (a[0] & ~(uint64_t)MCL_ALL) || a[0] == MCL_ONFAULT)
+	uint32_t flags = (uint32_t)a[0];
+
+	if (flags == 0 || (flags & ~(uint32_t)MCL_ALL) || flags == MCL_ONFAULT)
 		return -EINVAL;
 	if (!may_lock())
 		return -EPERM;
-	return vm_lock_all(limit_locks(), a[0] & MCL_CURRENT, a[0] & MCL_FUTURE);
+	return vm_lock_all(limit_locks(), flags & MCL_CURRENT, flags & MCL_FUTURE);
 }
 
 int64_t

@@ -228,6 +228,7 @@ struct proc *pidfd_proc(const struct file *f);
 struct file *pidfd_make(const struct proc *p, int *error);
 extern struct poll_source proc_end_news;    /* counts processes that ended */
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
+extern uint32_t proc_signal_files;          /* atomic: open signalfds; 0: nobody is told of those */
 /* Forgets handlers, and their stack, since a new program has none. */
 void proc_signals_exec(struct proc *p);
 /*

@@ -22,7 +22,7 @@
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
-#define NOFILE_CUR 1024       /* as Linux; select() knows no more */
+#define NOFILE_CUR 1024       /* as Linux: a C library's fd_set holds no more */
 #define MEMLOCK    (8u << 20) /* as Linux */
 
 void

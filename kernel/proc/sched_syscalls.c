@@ -166,7 +166,7 @@ sys_getpriority(const uint64_t a[6])
 {
 	int best = NICE_MAX, r;
 
-	if (a[0] > PRIO_OF_USER)
+	if ((uint32_t)a[0] > PRIO_OF_USER)
 		return -EINVAL;
 	r = each_of((int)a[0], (uint32_t)a[1], find_best, &best);
 	return r != 0 ? r : 20 - best; /* positive, as Linux returns it */
@@ -178,7 +178,7 @@ sys_setpriority(const uint64_t a[6])
 	int nice = (int)a[2] < NICE_MIN ? NICE_MIN : (int)a[2] > NICE_MAX ? NICE_MAX : (int)a[2];
 	int r;
 
-	if (a[0] > PRIO_OF_USER)
+	if ((uint32_t)a[0] > PRIO_OF_USER)
 		return -EINVAL;
 	r = each_of((int)a[0], (uint32_t)a[1], set_nice, &nice);
 	sched_preempt();

@@ -46,6 +46,7 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %
 		      "int", "int", "void (*)(void)");
 
 struct poll_source proc_signal_news;
+uint32_t proc_signal_files;
 
 bool
 proc_signal_ignored(const struct proc *p, int sig)
@@ -243,7 +244,8 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 		sigqueue_add(to, own);
 	}
 	to->set |= BIT(sig);
-	poll_notify(&proc_signal_news, POLLIN);
+	if (__atomic_load_n(&proc_signal_files, __ATOMIC_SEQ_CST) != 0)
+		poll_notify(&proc_signal_news, POLLIN);
 	proc_signals_update(p);
 	if (l != NULL)
 		sleepq_interrupt(l->thread);

@@ -352,17 +352,18 @@ int64_t
 sys_rt_sigprocmask(const uint64_t a[6])
 {
 	uint64_t old = curlwp()->sig_blocked, set;
+	uint32_t how = (uint32_t)a[0];
 
 	if (a[3] != 8)
 		return -EINVAL;
 	if (a[1] != 0) {
 		if (copy_in(&set, a[1], sizeof(set)) != 0)
 			return -EFAULT;
-		if (a[0] > SIG_SETMASK)
+		if (how > SIG_SETMASK)
 			return -EINVAL;
-		proc_signals_block(a[0] == SIG_BLOCK     ? old | set
-				   : a[0] == SIG_UNBLOCK ? old & ~set
-							 : set);
+		proc_signals_block(how == SIG_BLOCK     ? old | set
+				   : how == SIG_UNBLOCK ? old & ~set
+							: set);
 	}
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }

@@ -28,6 +28,7 @@ static int
 signal_open(struct file *f)
 {
 	f->news = &proc_signal_news;
+	__atomic_fetch_add(&proc_signal_files, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -112,8 +113,15 @@ signal_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return done > 0 ? done : r == 0 ? -EAGAIN : r;
 }
 
+static void
+signal_release(struct file *f)
+{
+	__atomic_fetch_sub(&proc_signal_files, 1, __ATOMIC_SEQ_CST);
+}
+
 static const struct vnode_ops signal_ops = {
     .open = signal_open,
+    .release = signal_release,
     .read = signal_read,
     .poll = signal_poll,
     .destroy = file_unnamed_destroy,

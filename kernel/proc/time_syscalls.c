@@ -325,7 +325,7 @@ sys_clock_nanosleep(const uint64_t a[6])
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))
 		return hrtimer_nanosleep(again, ns, a[3]);
-	if (a[0] == CLOCK_REALTIME)
+	if ((uint32_t)a[0] == CLOCK_REALTIME)
 		return sleep_until_real(ns);
 	if (ns <= now)
 		return 0;
@@ -411,15 +411,16 @@ sys_setitimer(const uint64_t a[6])
 	struct itimerval new = {{0, 0}, {0, 0}}, old;
 	struct itimer_left left;
 
-	if (a[0] > ITIMER_PROF)
+	if ((uint32_t)a[0] > ITIMER_PROF)
 		return -EINVAL;
 	if (a[1] != 0 && copy_in(&new, a[1], sizeof(new)) != 0)
 		return -EFAULT;
 	if (!good_timeval(&new.it_interval) || !good_timeval(&new.it_value))
 		return -EINVAL;
 	left = (struct itimer_left){from_timeval(&new.it_value), from_timeval(&new.it_interval)};
-	left = a[0] == ITIMER_REAL ? set_alarm(left.left_ns, left.interval_ns)
-				   : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, &left);
+	left = (uint32_t)a[0] == ITIMER_REAL
+		   ? set_alarm(left.left_ns, left.interval_ns)
+		   : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, &left);
 	old = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
@@ -430,10 +431,10 @@ sys_getitimer(const uint64_t a[6])
 	struct itimer_left left;
 	struct itimerval t;
 
-	if (a[0] > ITIMER_PROF)
+	if ((uint32_t)a[0] > ITIMER_PROF)
 		return -EINVAL;
-	left = a[0] == ITIMER_REAL ? itimer_left(&curproc()->alarm)
-				   : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, NULL);
+	left = (uint32_t)a[0] == ITIMER_REAL ? itimer_left(&curproc()->alarm)
+					     : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, NULL);
 	if (left.left_ns > 0 && left.left_ns < 1000)
 		left.left_ns = 1000; /* it runs */
 	t = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};

@@ -137,7 +137,7 @@ sys_timerfd_settime(const uint64_t a[6])
 	struct file *f;
 	int error;
 
-	if (a[1] & ~(uint64_t)(TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET))
+	if ((uint32_t)a[1] & ~(uint32_t)(TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET))
 		return -EINVAL;
 	f = filetable_get_kind(a[0], &timer_ops, &error);
 	if (f == NULL)

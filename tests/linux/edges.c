@@ -16,9 +16,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -559,6 +562,50 @@ remove_all(void)
 	rmdir(DIR);
 }
 
+/* Of an argument that is an int, the upper half of the register does not count. */
+static bool
+upper_halves_do_not_count(void)
+{
+	const long high = 1l << 32;
+	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int in = file_with(DIR ".in", "hello"), out = file_with(DIR ".out", "");
+	int timer = timerfd_create(CLOCK_MONOTONIC, 0), nice = getpriority(PRIO_PROCESS, 0);
+	const struct itimerspec off = {{0, 0}, {0, 0}};
+	struct itimerval none = {{0, 0}, {0, 0}};
+	struct stat st;
+	sigset_t set;
+	bool good;
+
+	sigemptyset(&set);
+	good = syscall(SYS_timerfd_settime, timer, high | TFD_TIMER_ABSTIME, &off, NULL) == 0 &&
+	       lseek(in, 0, SEEK_SET) == 0 &&
+	       syscall(SYS_copy_file_range, in, NULL, out, NULL, 5, high) == 5 &&
+	       syscall(SYS_rt_sigprocmask, high | SIG_BLOCK, &set, NULL, 8) == 0 &&
+	       syscall(SYS_setitimer, high | ITIMER_REAL, &none, NULL) == 0 &&
+	       syscall(SYS_getitimer, high | ITIMER_VIRTUAL, &none) == 0;
+	good = good && syscall(SYS_getpriority, high | PRIO_PROCESS, 0) == 20 - nice &&
+	       syscall(SYS_setpriority, high | PRIO_PROCESS, 0, nice) == 0 &&
+	       syscall(SYS_getrandom, page, 4, high) == 4 &&
+	       syscall(SYS_syslog, high | 10, NULL, 0) > 0;
+	good = good && syscall(SYS_madvise, page, PAGE, high | MADV_DONTNEED) == 0 &&
+	       syscall(SYS_msync, page, PAGE, high | MS_ASYNC) == 0 &&
+	       syscall(SYS_mlock2, page, PAGE, high | MLOCK_ONFAULT) == 0 &&
+	       syscall(SYS_mlockall, high | MCL_CURRENT | MCL_ONFAULT) == 0 && munlockall() == 0;
+	good = good && syscall(SYS_newfstatat, AT_FDCWD, DIR ".in", &st, high) == 0 &&
+	       syscall(SYS_faccessat2, AT_FDCWD, DIR ".in", high | R_OK, high) == 0 &&
+	       syscall(SYS_linkat, AT_FDCWD, DIR ".in", AT_FDCWD, DIR ".link", high) == 0 &&
+	       syscall(SYS_unlinkat, AT_FDCWD, DIR ".link", high) == 0 &&
+	       FAILS(syscall(SYS_umount2, DIR ".link", high), ENOENT);
+#ifdef SYS_arch_prctl
+	good = good && syscall(SYS_arch_prctl, high | 0x1003, &set) == 0; /* ARCH_GET_FS */
+#endif
+	munmap(page, PAGE);
+	close(timer);
+	close(in);
+	close(out);
+	return unlink(DIR ".in") == 0 && unlink(DIR ".out") == 0 && good;
+}
+
 void
 test_edges(void)
 {
@@ -590,4 +637,5 @@ test_edges(void)
 	       "a handler that runs just before a call begins again ends it");
 	result(in_child(code_is_writable, NULL) == 0, "a program's code may be writable");
 	remove_all();
+	result(upper_halves_do_not_count(), "the upper half of an int's register does not count");
 }

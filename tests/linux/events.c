@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -148,6 +149,35 @@ tells_edges(void)
 	good = good && watch(set, EPOLL_CTL_ADD, event, EPOLLIN | EPOLLOUT | EPOLLET, 0) == 0 &&
 	       told(set) == EPOLLOUT && told(set) == 0 && eventfd_write(event, 1) == 0 &&
 	       told(set) == (EPOLLIN | EPOLLOUT) && told(set) == 0;
+	close(event);
+	close(set);
+	return good;
+}
+
+/* A call that moves nothing is no event; nor is more room in a pipe that had some. */
+static bool
+nothing_is_no_event(void)
+{
+	int set = epoll_create1(0), ends[2], event = eventfd(0, EFD_NONBLOCK);
+	uint64_t n = UINT64_MAX - 1;
+	static char text[65536];
+	bool good = pipe2(ends, O_NONBLOCK) == 0;
+
+	good = good && watch(set, EPOLL_CTL_ADD, ends[1], EPOLLOUT | EPOLLET, 0) == 0 &&
+	       told(set) == EPOLLOUT && FAILS(read(ends[0], text, 9), EAGAIN) && told(set) == 0 &&
+	       write(ends[1], "abc", 3) == 3 && read(ends[0], text, 9) == 3 && told(set) == 0;
+	good = good && write(ends[1], text, sizeof(text)) == sizeof(text) && told(set) == 0 &&
+	       read(ends[0], text, 10) == 10 && told(set) == 0 &&
+	       read(ends[0], text, 4096) == 4096 && told(set) == EPOLLOUT &&
+	       read(ends[0], text, 4096) == 4096 && told(set) == 0 &&
+	       read(ends[0], text, sizeof(text)) == sizeof(text) - 8202 && told(set) == 0;
+	good = good && watch(set, EPOLL_CTL_ADD, event, EPOLLIN | EPOLLOUT | EPOLLET, 0) == 0 &&
+	       told(set) == EPOLLOUT && write(event, &n, 8) == 8 && told(set) == EPOLLIN &&
+	       FAILS(eventfd_write(event, 1), EAGAIN) && told(set) == 0 &&
+	       read(event, &n, 8) == 8 && told(set) == EPOLLOUT &&
+	       FAILS(read(event, &n, 8), EAGAIN) && told(set) == 0;
+	close(ends[0]);
+	close(ends[1]);
 	close(event);
 	close(set);
 	return good;
@@ -548,12 +578,33 @@ statx_tells(void)
 	return unlink(FILE_NAME) == 0 && unlink(FILE_NAME ".link") == 0 && good;
 }
 
+int
+epoll_among(unsigned others)
+{
+	struct rlimit many = {others + 100, others + 100};
+	int set = epoll_create1(0), event = eventfd(0, 0), fd = event;
+	struct epoll_event e;
+	bool good = setrlimit(RLIMIT_NOFILE, &many) == 0;
+
+	for (unsigned i = 0; good && i < others; i++) {
+		fd = dup(event);
+		good = watch(set, EPOLL_CTL_ADD, fd, EPOLLIN, 0) == 0;
+	}
+	for (unsigned i = 0; good && i < 8; i++)
+		good = watch(set, EPOLL_CTL_MOD, fd, EPOLLIN, 0) == 0;
+	good = good && eventfd_write(event, 1) == 0;
+	for (unsigned i = 0; good && i < 8; i++)
+		good = epoll_wait(set, &e, 1, 0) == 1;
+	return good ? 0 : 1;
+}
+
 void
 test_events(void)
 {
 	result(tells_levels(), "epoll tells what is ready, as long as it is");
 	result(keeps_order(), "epoll tells what is ready in the same order each time");
 	result(tells_edges(), "epoll tells each event once (EPOLLET), or one (EPOLLONESHOT)");
+	result(nothing_is_no_event(), "a call that moves nothing is no event for EPOLLET");
 	result(contains_sets(), "a set of epoll contains sets; closed files leave it");
 	result(inner_sets_change(), "a set of epoll tells each event of a set that changes");
 	result(epoll_refuses(), "epoll refuses what Linux's does");

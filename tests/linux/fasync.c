@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -323,6 +324,31 @@ marks_are_limited(void *arg)
 		   : 1;
 }
 
+/* The same of files with O_ASYNC; who closes one may have another. */
+static int
+async_files_are_limited(void *arg)
+{
+	enum { MOST = 8 };
+	static const char sysctl[] = "/proc/sys/fs/async-files", path[] = "/tmp/linux_test.async";
+	int fd = open(sysctl, O_RDWR), files[MOST + 1];
+	char old[32] = "";
+	bool good = fd >= 0 && read(fd, old, sizeof(old) - 1) > 0 && strtol(old, NULL, 10) > MOST &&
+		    pwrite(fd, "8", 1, 0) == 1 && mkfifo(path, 0600) == 0;
+
+	(void)arg;
+	for (unsigned i = 0; good && i < MOST + 1; i++) {
+		files[i] = open(path, O_RDONLY | O_NONBLOCK);
+		good =
+		    files[i] >= 0 && (i < MOST ? fcntl(files[i], F_SETFL, O_ASYNC) == 0
+					       : FAILS(fcntl(files[i], F_SETFL, O_ASYNC), ENOMEM));
+	}
+	good = good && !(fcntl(files[MOST], F_GETFL) & O_ASYNC) &&
+	       fcntl(files[0], F_SETFL, O_ASYNC) == 0 && close(files[1]) == 0 &&
+	       fcntl(files[MOST], F_SETFL, O_ASYNC) == 0;
+	unlink(path);
+	return pwrite(fd, old, strlen(old), 0) > 0 && good ? 0 : 1;
+}
+
 static bool
 directories_tell(void)
 {
@@ -343,5 +369,7 @@ test_fasync(void)
 	result(directories_tell(), "F_NOTIFY: a signal for what happens in a directory");
 	result(!is_kestrel() || in_child(marks_are_limited, NULL) == 0,
 	       "F_NOTIFY: a user has fs.dir-notify-marks at most");
+	result(!is_kestrel() || in_child(async_files_are_limited, NULL) == 0,
+	       "O_ASYNC: a user has fs.async-files at most");
 	result(others_cannot(), "a directory and a signalfd are not O_ASYNC");
 }

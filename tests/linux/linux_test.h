@@ -133,6 +133,8 @@ void test_files(void);
 
 /* events.c */
 void test_events(void);
+/* Changes one of that many descriptors in a set, and waits for single events. 0: done. */
+int epoll_among(unsigned others);
 /* Sets a handler of SIGALRM, which counts in `signals_seen`. */
 void on_alarm(int flags);
 extern volatile sig_atomic_t signals_seen;

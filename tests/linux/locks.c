@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -389,6 +390,49 @@ selects_far(void)
 	return good;
 }
 
+/* select() takes as many descriptors as there are: FD_SETSIZE is a limit of the C library. */
+static bool
+selects_beyond(void)
+{
+	enum { FAR = 1500, SIDE = 40 };
+	unsigned long in[64] = {0}, out[64] = {0};
+	struct timespec now = {0};
+	struct rlimit old;
+	int ends[2];
+	bool good =
+	    close_range(3, ~0u, 0) == 0 && getrlimit(RLIMIT_NOFILE, &old) == 0 && pipe(ends) == 0;
+
+	good = good && setrlimit(RLIMIT_NOFILE, &(struct rlimit){4096, old.rlim_max}) == 0 &&
+	       dup2(ends[0], FAR) == FAR && dup2(ends[1], FAR + SIDE) == FAR + SIDE &&
+	       write(ends[1], "x", 1) == 1;
+	in[FAR / 64] = 1ul << FAR % 64;
+	good = good && syscall(SYS_pselect6, FAR + 1, in, NULL, NULL, &now, NULL) == 1 &&
+	       in[FAR / 64] == 1ul << FAR % 64;
+	/* A bit of the last word beyond the number counts as none. */
+	in[FAR / 64] |= 1ul << (FAR + 1) % 64;
+	good = good && syscall(SYS_pselect6, FAR + 1, in, NULL, NULL, &now, NULL) == 1 &&
+	       in[FAR / 64] == 1ul << FAR % 64;
+	out[(FAR + SIDE) / 64] = 1ul << (FAR + SIDE) % 64;
+	good = good && syscall(SYS_pselect6, 4096, in, out, NULL, &now, NULL) == 2 &&
+	       out[(FAR + SIDE) / 64] == 1ul << (FAR + SIDE) % 64;
+	/* More than there is room for without the heap, all of which are looked at. */
+	for (int i = 100; good && i < 2000; i++) {
+		good = i == FAR || i == FAR + SIDE || dup2(ends[1], i) == i;
+		in[i / 64] |= 1ul << i % 64;
+	}
+	good = good && syscall(SYS_pselect6, 2000, in, NULL, NULL, &now, NULL) == 1 &&
+	       in[FAR / 64] == 1ul << FAR % 64 && in[100 / 64] == 0 && in[1984 / 64] == 0;
+	good = good && read(ends[0], (char[1]){0}, 1) == 1 &&
+	       syscall(SYS_pselect6, 2000, in, NULL, NULL, &now, NULL) == 0 && in[FAR / 64] == 0;
+	/* Not open: below what is, and beyond. */
+	close(FAR);
+	in[FAR / 64] = 1ul << FAR % 64;
+	good = good && FAILS(syscall(SYS_pselect6, FAR + 1, in, NULL, NULL, &now, NULL), EBADF);
+	close_range((unsigned)ends[0], ~0u, 0);
+	setrlimit(RLIMIT_NOFILE, &old);
+	return good;
+}
+
 /* Children have copies of all descriptors, and exec closes those that are marked. */
 static int
 has_copies(void *top)
@@ -465,6 +509,7 @@ test_locks(void)
 	result(in_child(opens_many, NULL) == 0,
 	       "a process has thousands of descriptors, and polls them");
 	result(selects_far(), "select() takes descriptors up to 1023");
+	result(selects_beyond(), "select() takes as many descriptors as the process may have");
 	result(children_have_copies(), "a child has copies of far descriptors");
 	unlink(NAME);
 }

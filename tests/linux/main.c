@@ -271,6 +271,8 @@ main(int argc, char *argv[])
 		return threads_as_executed(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "execute") == 0)
 		return threads_execute(atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "epoll-among") == 0)
+		return epoll_among((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "sockets-among") == 0)
 		return sockets_among((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "orphans") == 0)

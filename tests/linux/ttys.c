@@ -221,6 +221,21 @@ settings_are_told(void)
 	return close(set_fd) == 0 && closed(master, slave, good);
 }
 
+/* Who finds nothing to read makes no room. */
+static bool
+nothing_makes_no_room(void)
+{
+	struct epoll_event e;
+	char c;
+	int master, slave, set_fd = epoll_create1(0);
+	bool good = ptys_pair(&master, &slave) && fcntl(master, F_SETFL, O_NONBLOCK) == 0 &&
+		    watch(set_fd, EPOLL_CTL_ADD, slave, EPOLLOUT | EPOLLET, 0) == 0 &&
+		    epoll_wait(set_fd, &e, 1, LONG_MS) == 1 && FAILS(read(master, &c, 1), EAGAIN) &&
+		    epoll_wait(set_fd, &e, 1, 0) == 0;
+
+	return close(set_fd) == 0 && closed(master, slave, good);
+}
+
 /* Nothing is lost, though several writers find the last room at the same time. */
 static bool
 many_write(void)
@@ -362,6 +377,8 @@ test_ttys(void)
 	result(time_ends(), "ttys: VTIME counts from no byte that was flushed");
 	result(poll_counts(), "ttys: poll counts the bytes for which VMIN waits");
 	result(settings_are_told(), "ttys: settings that make a line readable wake poll");
+	result(nothing_makes_no_room(),
+	       "ttys: a read that finds nothing makes no room for EPOLLET");
 	result(many_write(), "ttys: writers to a master lose nothing");
 	if (getuid() == 0)
 		result(users(), "ttys: the shells of several users hand a terminal to each other");

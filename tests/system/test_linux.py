@@ -111,10 +111,19 @@ END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief socke
 """
 
 
-@portable_test("no path is walked with the lock of AF_UNIX: a disk, or the host, would stop all its sockets")
+# Its owner may wait for a disk, and who polls a set holds the lock of all sets.
+POLLS = """dtrace -qn 'fbt::unix_poll:entry { self->polls = 1; n++; }
+fbt::mutex_lock:entry /self->polls/ { locks++; }
+fbt::unix_poll:return { self->polls = 0; }
+END { printf("polls %d locks %d\\n", n, locks); }' -c '/bin/linux_test brief sockets'
+"""
+
+
+@portable_test("no path is walked with the lock of AF_UNIX, which a disk would stop; poll() takes no mutex")
 def unix_walks():
-    out = boot(WALKS, smp=2, options=FILE).expect().out.replace("\r", "")
+    out = boot(WALKS + POLLS, smp=2, options=FILE).expect().out.replace("\r", "")
     check("not ok" not in out, out)
+    check_match(r"^polls [1-9]\d+ locks 0$", out, "calls of poll")
     check_match(r"^walks [1-9]\d+ held 0$", out, "calls that look for a path")
 
 
@@ -132,6 +141,37 @@ def room_is_told():
     check_eq(len(ns), 4, f"calls, two without other sockets and two among 2000: {ns}")
     few, many = min(ns[:2]), min(ns[2:])  # an interrupt may come in one of them
     check(many < 2 * few, f"nanoseconds without other sockets, and among 2000: {ns}")
+
+
+IN_SET = """dtrace -qn '
+syscall::epoll_ctl:entry /pid == $target && arg1 == 3/ { self->t = timestamp; }
+syscall::epoll_ctl:return /self->t/ { printf("ns %d\\n", timestamp - self->t); self->t = 0; }
+fbt::epoll_tell:entry /pid == $target/ { self->w = timestamp; }
+fbt::epoll_tell:return /self->w/ { printf("told %d\\n", timestamp - self->w); }' -c '/bin/linux_test epoll-among NUMBER'
+"""
+
+
+@portable_test("a descriptor in a set of epoll is found among many; who has the events that it wants looks no further")
+def large_sets():
+    script = IN_SET.replace("NUMBER", "20") + IN_SET.replace("NUMBER", "2000")
+    out = boot(script, smp=1, options=["--icount", *FILE]).expect().out
+    for word in ("ns", "told"):
+        ns = [int(n) for n in re.findall(rf"^{word} (\d+)\r?$", out, re.M)]
+        check_eq(len(ns), 16, f"{word}: calls, 8 among 20 and 8 among 2000: {ns}")
+        few, many = min(ns[:8]), min(ns[8:])  # an interrupt may come in one of them
+        check(many < 2 * few, f"{word}: nanoseconds among 20, and among 2000: {ns}")
+
+
+SIGNALS = r"""dtrace -qn 'proc:::signal-send { sent++; }
+fbt::poll_notify:entry /(uintptr_t)arg0 == (uintptr_t)&`proc_signal_news/ { told++; }
+END { printf("sent %d told %d\n", sent, told); }' -c '/bin/linux_test brief signals'
+"""
+
+
+@portable_test("while there is no signalfd, a signal wakes nobody who waits for files")
+def signals_wake_few():
+    out = boot(SIGNALS, smp=2, options=FILE).expect().out
+    check_match(r"^sent [1-9]\d* told 0\r?$", out, "signals")
 
 
 ENDS = r"""linux_test answers 20

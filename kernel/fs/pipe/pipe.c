@@ -237,6 +237,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct pipe *p = vn->data;
 	size_t start = u->resid;
+	bool makes_room = false;
 	int error;
 
 	if (start == 0)
@@ -245,6 +246,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	error = pipe_wait_data(vn, u->nowait || (f->flags & O_NONBLOCK));
 	if (error == 1) {
 		error = 0;
+		makes_room = pipe_room(p) < PIPE_BUF;
 		/* At most two pieces, since the data may wrap around. */
 		while (error == 0 && u->resid > 0 && pipe_used(p) > 0) {
 			size_t at = pipe_at(p, p->tail), n = p->size - at, before = u->resid;
@@ -253,13 +255,15 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 			error = uio_put(u, p->ring + at, n);
 			p->tail += before - u->resid;
 		}
+		makes_room = makes_room && pipe_room(p) >= PIPE_BUF;
 		pipe_publish_ready(p);
 		cond_broadcast(&p->can_write);
 	}
 	CTR3(KTR_BUF, "pipe read: ino %lu bytes %lu left %lu", vn->ino, start - u->resid,
 	     pipe_used(p));
 	mutex_unlock(&vn->lock);
-	poll_notify(&p->news, POLLOUT);
+	if (makes_room) /* as in Linux: a write end that was ready is not news again */
+		poll_notify(&p->news, POLLOUT);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 

@@ -303,7 +303,7 @@ sys_copy_file_range(const uint64_t a[6])
 	struct end in, out;
 	int64_t r;
 
-	if (a[5] != 0)
+	if ((uint32_t)a[5] != 0)
 		return -EINVAL;
 	r = end_open(&in, a[0], a[1], false);
 	if (r == 0)

@@ -26,6 +26,7 @@
 
 #define LEVELS_MAX 5
 #define TOLD_MAX   64 /* events of one epoll_wait() */
+#define FEW        8  /* lists of a set's table that need no memory of their own */
 #define ALWAYS     (EPOLLERR | EPOLLHUP)
 #define READS      (EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDHUP)
 #define WRITES     (EPOLLOUT | EPOLLWRNORM)
@@ -33,6 +34,9 @@
 struct epoll {
 	struct file *file; /* the set's own */
 	struct list items;
+	struct item **table; /* of `room` lists, a power of two: the items by file and number */
+	unsigned room, count;
+	struct item *few[FEW]; /* the first table */
 	/* Found in this round (below): is a file ready, and the sum of its files' news. */
 	uint64_t round;
 	bool ready;
@@ -44,6 +48,7 @@ struct epoll {
 /* A file in a set. */
 struct item {
 	struct list in_set, in_file;
+	struct item *next; /* in the set's table */
 	struct epoll *set;
 	struct file *file;
 	struct uidinfo *ui; /* to whom it is counted */
@@ -158,9 +163,57 @@ epoll_poll(struct file *f)
 	return ready ? POLLIN : 0;
 }
 
+/* The list of a set's table in which the item of a file and a descriptor is. */
+static struct item **
+item_list(const struct epoll *e, const struct file *f, int fd)
+{
+	uint64_t key = (uintptr_t)f / sizeof(*f) * FILES_MAX + (uint32_t)fd;
+
+	return &e->table[key * 0x9e3779b97f4a7c15 >> 32 & (e->room - 1)];
+}
+
+static void
+table_enter(struct epoll *e, struct item *it)
+{
+	struct item **l = item_list(e, it->file, it->fd);
+
+	it->next = *l;
+	*l = it;
+}
+
+static void
+table_free(struct epoll *e)
+{
+	if (e->table != e->few)
+		uidinfo_free(e->file->ui, e->table);
+}
+
+/* Makes the table larger, if it is small for its items and there is memory. */
+static void
+table_grow(struct epoll *e)
+{
+	struct item **table =
+	    e->count < e->room ? NULL
+			       : uidinfo_alloc(e->file->ui, 2ul * e->room * sizeof(struct item *));
+
+	if (table == NULL)
+		return;
+	table_free(e);
+	e->table = table;
+	e->room *= 2;
+	list_for_each_entry (struct item, it, &e->items, in_set)
+		table_enter(e, it);
+}
+
 static void
 item_free(struct item *it)
 {
+	struct item **at = item_list(it->set, it->file, it->fd);
+
+	while (*at != it)
+		at = &(*at)->next;
+	*at = it->next;
+	it->set->count--;
 	item_keep_news(it);
 	list_remove(&it->in_set);
 	list_remove(&it->in_file);
@@ -185,6 +238,7 @@ epoll_release(struct file *f)
 	while (!list_empty(&e->items))
 		item_free(list_entry(e->items.next, struct item, in_set));
 	mutex_unlock(&epoll_lock);
+	table_free(e);
 	poll_watch(false);
 }
 
@@ -208,6 +262,8 @@ sys_epoll_create1(const uint64_t a[6])
 		return error;
 	e = f->vn->data;
 	e->file = f;
+	e->table = e->few;
+	e->room = FEW;
 	list_init(&e->items);
 	poll_watch(true);
 	return filetable_install(f, (int)a[0]);
@@ -279,6 +335,9 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 			    .events = ev->events | ALWAYS,
 			    .data = ev->data,
 			    .number = ++items_made};
+	table_grow(e);
+	table_enter(e, it);
+	e->count++;
 	list_append(&e->items, &it->in_set);
 	list_append(&f->watches, &it->in_file);
 	f->watched = true; /* before the caller drops its reference: file_unref() reads it */
@@ -289,10 +348,11 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 static struct item *
 epoll_find(const struct epoll *e, const struct file *f, int fd)
 {
-	list_for_each_entry (struct item, it, &f->watches, in_file)
-		if (it->set == e && it->fd == fd)
-			return it;
-	return NULL;
+	struct item *it = *item_list(e, f, fd);
+
+	while (it != NULL && (it->file != f || it->fd != fd))
+		it = it->next;
+	return it;
 }
 
 /* epoll_lock held. */
@@ -377,8 +437,11 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 	mutex_lock(&epoll_lock);
 	round++;
 	list_for_each_entry_safe (struct item, it, &e->items, in_set) {
-		uint32_t found = n < max ? item_due(it) : 0;
+		uint32_t found;
 
+		if (n == max)
+			break; /* the others are not looked at: that may be a long way */
+		found = item_due(it);
 		if (found == 0)
 			continue;
 		event[n++] =

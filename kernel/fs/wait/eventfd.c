@@ -98,8 +98,10 @@ event_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		cond_broadcast(&e->changed);
 	}
 	mutex_unlock(&vn->lock);
+	if (error != 0)
+		return error;
 	poll_notify(&e->news, POLLIN);
-	return error != 0 ? error : (int64_t)sizeof(n);
+	return sizeof(n);
 }
 
 static const struct vnode_ops event_ops = {

@@ -17,6 +17,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/wait/poll.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -38,6 +39,11 @@ struct fasync {
 	unsigned wants; /* POLLIN, POLLOUT: how the file is open */
 	struct uidinfo *ui;
 };
+
+/* All files of one source are walked at each of its news, with interrupts off. */
+static int max_user_files = 1024;
+SYSCTL_INT(fs_async_files, "fs.async-files", SYSCTL_WR | SYSCTL_TUN, &max_user_files, 0, INT32_MAX,
+	   "open files of one user that have O_ASYNC");
 
 static struct spinlock fasync_lock = SPINLOCK_INIT("fasync");
 static struct list waiting = LIST_INIT(waiting);
@@ -89,7 +95,7 @@ send_all(void *arg)
 
 	for (unsigned i = 0; i < SENT_MAX && take_due(&a); i++)
 		send_due(&a);
-	/* The rest, and what has come meanwhile, have other interrupts: none keeps its CPU long. */
+	/* The rest, and what has come meanwhile, have other interrupts. */
 	spin_lock(&fasync_lock);
 	if (!list_empty(&waiting))
 		callout_set(&sender, clock_ns());
@@ -140,6 +146,13 @@ fasync_of(struct file *f)
 	return a;
 }
 
+static bool
+may_switch_on(const struct fasync *a)
+{
+	return a->on ||
+	       a->ui->async_files < (uint64_t)__atomic_load_n(&max_user_files, __ATOMIC_RELAXED);
+}
+
 /* Puts a file into the list of its source, or takes it out. fasync_lock held. */
 static void
 fasync_switch(struct fasync *a, bool on)
@@ -150,6 +163,7 @@ fasync_switch(struct fasync *a, bool on)
 		return;
 	poll_watch(on);
 	a->on = on;
+	a->ui->async_files += on ? 1 : -1ul;
 	if (on) {
 		a->next = *at;
 	} else {
@@ -181,6 +195,10 @@ fasync_set(struct file *f, int fd, bool on)
 	if (a == NULL)
 		return -ENOMEM;
 	spin_lock(&fasync_lock);
+	if (on && !may_switch_on(a)) {
+		spin_unlock(&fasync_lock);
+		return -ENOMEM;
+	}
 	a->fd = fd;
 	fasync_switch(a, on);
 	if (on)

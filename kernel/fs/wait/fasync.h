@@ -13,7 +13,8 @@ struct poll_source;
 
 /*
  * From now on, tells or does not tell the owner of a file's news. fd is the number that the owner
- * gets with them. 0; -ENOTTY if the file has no news to tell; -ENOMEM. Thread context of a process,
+ * gets with them. 0; -ENOTTY if the file has no news to tell; -ENOMEM: no memory, or the user has
+ * as many as fs.async-files says. Thread context of a process,
  * no lock held.
  */
 int fasync_set(struct file *f, int fd, bool on);

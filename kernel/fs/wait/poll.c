@@ -19,6 +19,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/wait/fasync.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -27,9 +28,9 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-#define ALWAYS   (POLLERR | POLLHUP | POLLNVAL)
-#define FEW      64   /* files that need no heap */
-#define SET_BITS 1024 /* of a select: descriptors at most */
+#define ALWAYS (POLLERR | POLLHUP | POLLNVAL)
+#define FEW    64 /* files that need no heap */
+#define NEAR   16 /* words of a select's set that needs none: FD_SETSIZE descriptors */
 
 static uint32_t pollers; /* atomic: waits, sets of epoll, and files whose owner gets a signal */
 static uint64_t changes; /* atomic: counts poll_notify() while there are pollers */
@@ -294,36 +295,49 @@ sys_ppoll(const uint64_t a[6])
 
 /* A select's sets: readable, writable, exceptional. */
 struct sets {
-	uint64_t word[3][SET_BITS / 64];
+	unsigned words; /* of each */
+	uint64_t *word[3];
 };
 
+/* Reads the sets, of nfds bits each. Returns how many bits are set at most, or -EFAULT. */
 static int
-copy_sets(const uint64_t a[6], struct sets *s, size_t size)
+copy_sets(const uint64_t a[6], struct sets *s, unsigned nfds)
 {
-	for (unsigned i = 0; i < 3; i++)
-		if (a[1 + i] != 0 && copy_in(s->word[i], a[1 + i], size) != 0)
+	int bits = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (a[1 + i] != 0 && copy_in(s->word[i], a[1 + i], s->words * 8) != 0)
 			return -EFAULT;
-	return 0;
+		if (nfds % 64 != 0) /* of the last word, Linux takes no more either */
+			s->word[i][s->words - 1] &= (1ul << nfds % 64) - 1;
+		for (unsigned w = 0; nfds > FEW && w < s->words; w++)
+			for (uint64_t left = s->word[i][w]; left != 0; left &= left - 1)
+				bits++;
+	}
+	return nfds > FEW ? bits : (int)nfds;
 }
 
 /* Makes pollfd of the sets. Returns how many, or -EBADF. */
 static int
-sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd *fds)
+sets_to_fds(const struct sets *s, struct pollfd *fds)
 {
 	static const int16_t events[3] = {POLLIN, POLLOUT, POLLPRI};
 	unsigned n = 0;
 
-	for (unsigned fd = 0; fd < nfds; fd++) {
-		int16_t wanted = 0;
+	for (unsigned w = 0; w < s->words; w++) {
+		uint64_t any = s->word[0][w] | s->word[1][w] | s->word[2][w];
 
-		for (unsigned i = 0; i < 3; i++)
-			wanted |= s->word[i][fd / 64] >> fd % 64 & 1 ? events[i] : 0;
-		if (wanted == 0)
-			continue;
-		if (filetable_get(proc_files(), fd) == NULL)
-			return -EBADF;
-		file_release_held();
-		fds[n++] = (struct pollfd){.fd = (int32_t)fd, .events = wanted};
+		for (; any != 0; any &= any - 1) {
+			unsigned bit = (unsigned)__builtin_ctzl(any), fd = w * 64 + bit;
+			int16_t wanted = 0;
+
+			for (unsigned i = 0; i < 3; i++)
+				wanted |= s->word[i][w] >> bit & 1 ? events[i] : 0;
+			if (filetable_get(proc_files(), fd) == NULL)
+				return -EBADF;
+			file_release_held();
+			fds[n++] = (struct pollfd){.fd = (int32_t)fd, .events = wanted};
+		}
 	}
 	return (int)n;
 }
@@ -341,7 +355,7 @@ selected_count(void *arg)
 	int64_t bits = 0;
 
 	ready_count(&s->files);
-	s->found = (struct sets){0};
+	memset(s->found.word[0], 0, 3ul * s->found.words * 8);
 	for (unsigned i = 0; i < s->files.n; i++) {
 		const struct pollfd *p = &s->files.fds[i];
 		unsigned r = (unsigned)p->revents, wanted = (unsigned)p->events;
@@ -359,30 +373,52 @@ selected_count(void *arg)
 	return bits;
 }
 
+/* As select_files(), with room for the sets, which are zero. */
+static int64_t
+select_sets(const uint64_t a[6], uint64_t deadline, unsigned nfds, struct selection *s)
+{
+	struct pollfd few[FEW];
+	struct uidinfo *ui;
+	int n = copy_sets(a, &s->found, nfds);
+	int64_t r;
+
+	if (n < 0)
+		return n;
+	s->files.fds = room_for((unsigned)n, few, &ui);
+	if (s->files.fds == NULL)
+		return -ENOMEM;
+	n = sets_to_fds(&s->found, s->files.fds);
+	s->files.n = n < 0 ? 0 : (unsigned)n;
+	r = n < 0 ? n : wait_ready(selected_count, s, s->files.n, deadline);
+	room_free(s->files.fds, few, ui);
+	for (unsigned i = 0; r >= 0 && i < 3; i++)
+		if (a[1 + i] != 0 && copy_out(a[1 + i], s->found.word[i], s->found.words * 8) != 0)
+			r = -EFAULT;
+	return r;
+}
+
+/* Of descriptors beyond the room of the table, none is open; their bits stay, as in Linux. */
 static int64_t
 select_files(const uint64_t a[6], uint64_t deadline)
 {
-	struct pollfd few[FEW];
-	struct selection s = {0};
-	struct uidinfo *ui;
-	unsigned nfds = (unsigned)a[0] < SET_BITS ? (unsigned)a[0] : SET_BITS;
-	size_t size = (nfds + 63) / 64 * 8;
+	uint64_t near[3 * NEAR] = {0}, *words = near;
+	struct uidinfo *ui = proc_uidinfo();
+	unsigned size = filetable_room(proc_files());
+	unsigned nfds = (uint32_t)a[0] < size ? (uint32_t)a[0] : size, n = (nfds + 63) / 64;
+	struct selection s = {.found.words = n};
 	int64_t r;
-	int n;
 
 	if ((int32_t)a[0] < 0)
 		return -EINVAL;
-	s.files.fds = room_for(nfds, few, &ui);
-	if (s.files.fds == NULL)
+	if (n > NEAR)
+		words = uidinfo_alloc(ui, 3ul * n * 8);
+	if (words == NULL)
 		return -ENOMEM;
-	r = copy_sets(a, &s.found, size);
-	n = r == 0 ? sets_to_fds(&s.found, nfds, s.files.fds) : (int)r;
-	s.files.n = n < 0 ? 0 : (unsigned)n;
-	r = n < 0 ? n : wait_ready(selected_count, &s, s.files.n, deadline);
-	room_free(s.files.fds, few, ui);
-	for (unsigned i = 0; r >= 0 && i < 3; i++)
-		if (a[1 + i] != 0 && copy_out(a[1 + i], s.found.word[i], size) != 0)
-			r = -EFAULT;
+	for (unsigned i = 0; i < 3; i++)
+		s.found.word[i] = words + i * n;
+	r = select_sets(a, deadline, nfds, &s);
+	if (words != near)
+		uidinfo_free(ui, words);
 	return r;
 }
 

@@ -6,8 +6,9 @@
  * its own. Its memory is the kernel's heap. The bytes that a socket holds of it are counted for its
  * user, and so is the pcb of a stream. The rest is not: what lwIP adds to each write (some 180
  * bytes, 512 times a connection at most), the bytes that it keeps because they came out of order,
- * or because the user has too much already (a window a connection), the pcbs of datagrams, and a
- * datagram while it is made.
+ * or because the user has too much already (a window a connection), the pcbs of datagrams, the pcbs
+ * of connections that are not complete (for each socket that listens, some 600 bytes as often as
+ * its backlog says: any host can open them), and a datagram while it is made.
  */
 #pragma once
 
