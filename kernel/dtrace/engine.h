@@ -92,8 +92,9 @@ struct dif_last_fault {
 
 /* The program that runs on a CPU. What is said in brackets holds while none runs. */
 struct dif_run {
-	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
-	uint32_t key_words;           /* that have been pushed [0] */
+	uint64_t v[DIF_REGS]; /* the registers; that with number 0 is always 0 */
+	uint32_t key_words;   /* that have been pushed [0] */
+	enum dif_fault fault;
 	struct dif_record *record;    /* the open one [NULL] */
 	struct dif_spec_buffer *spec; /* where records go; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
@@ -104,7 +105,6 @@ struct dif_run {
 	const struct dif_at *at;
 	const struct ktr_firing *f;
 	uint64_t temp;
-	enum dif_fault fault;
 	uint64_t addr;
 };
 
@@ -115,7 +115,7 @@ struct dif_cpu {
 	uint64_t faulted, dropped, buf_drops, agg_drops, dynvar_drops, spec_drops;
 	uint64_t spec_busy, spec_full; /* speculation() that gave 0: some waited; none did */
 	uint64_t error_faults;         /* in clauses of ERROR */
-	uint64_t lossy, lossy_fired;   /* firings that have counted a drop; `fired` of the last */
+	uint64_t lossy;                /* firings that have counted a drop */
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
@@ -132,8 +132,11 @@ struct dif_cpu {
 	/* Counts how often a program began to have addresses of elements (variable.c), and
 	 * stopped: odd while one has some. atomic */
 	uint32_t holds;
+	uint32_t lossy_fired; /* the lower half of `fired` of the last firing that is in `lossy` */
 	struct dif_run run;
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct dif_cpu) == 512, "a CPU's part is found by a shift");
 
 /* A speculation's state is its life << 2 | enum dif_spec_state, in one word. */
 enum dif_spec_state { DIF_SPEC_FREE, DIF_SPEC_ACTIVE, DIF_SPEC_COMMITTED, DIF_SPEC_DISCARDED };
@@ -320,8 +323,8 @@ static inline void
 dif_drop(struct dif_cpu *c, uint64_t *drops)
 {
 	++*drops;
-	c->lossy += c->lossy_fired != c->fired;
-	c->lossy_fired = c->fired;
+	c->lossy += c->lossy_fired != (uint32_t)c->fired;
+	c->lossy_fired = (uint32_t)c->fired;
 }
 
 /* An operation to jump to: in the register that a port's compiler wants it in (arch.mk). */
