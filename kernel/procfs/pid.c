@@ -324,7 +324,7 @@ namespace_link(struct procfs_node *n)
 
 	for (size_t i = 0; error == 0 && i < sizeof(spaces) / sizeof(spaces[0]); i++)
 		if (strcmp(spaces[i].name, n->file->name) == 0)
-			n->text = procfs_text("%s:[%u]", spaces[i].type, spaces[i].number);
+			n->text = procfs_text(n, "%s:[%u]", spaces[i].type, spaces[i].number);
 	return error;
 }
 

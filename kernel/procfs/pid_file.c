@@ -74,12 +74,12 @@ link_to(struct procfs_node *n, struct vnode *vn)
 		kfree(path);
 		return length == -ERANGE ? -ENAMETOOLONG : length;
 	}
-	n->text = length > 0           ? procfs_text("%s", path)
-		  : S_ISFIFO(vn->mode) ? procfs_text("pipe:[%lu]", vn->ino)
-		  : S_ISSOCK(vn->mode) ? procfs_text("socket:[%lu]", vn->ino)
+	n->text = length > 0           ? procfs_text(n, "%s", path)
+		  : S_ISFIFO(vn->mode) ? procfs_text(n, "pipe:[%lu]", vn->ino)
+		  : S_ISSOCK(vn->mode) ? procfs_text(n, "socket:[%lu]", vn->ino)
 		  : S_ISREG(vn->mode) || S_ISDIR(vn->mode)
-		      ? procfs_text("/inode:[%lu] (deleted)", vn->ino)
-		      : procfs_text("anon_inode:[%lu]", vn->ino);
+		      ? procfs_text(n, "/inode:[%lu] (deleted)", vn->ino)
+		      : procfs_text(n, "anon_inode:[%lu]", vn->ino);
 	kfree(path);
 	return n->text != NULL ? 0 : -ENOMEM;
 }

@@ -30,7 +30,7 @@ procfs_number(const char *name, uint32_t max, uint32_t *value)
 }
 
 char *
-procfs_text(const char *fmt, ...)
+procfs_text(const struct procfs_node *n, const char *fmt, ...)
 {
 	struct sbuf out;
 	va_list ap;
@@ -40,7 +40,7 @@ procfs_text(const char *fmt, ...)
 	va_start(ap, fmt);
 	sbuf_vprintf(&out, fmt, ap);
 	va_end(ap);
-	text = uidinfo_alloc(proc_uidinfo(), out.len + 1);
+	text = uidinfo_alloc(n->ui, out.len + 1);
 	if (text == NULL)
 		return NULL;
 	sbuf_init(&out, text, out.len + 1);

@@ -75,8 +75,9 @@ int procfs_may_look(uint32_t pid, struct vmspace **vm);
 bool procfs_looks_into(const struct proc *p, uint32_t pid);
 /* Frees what vn->data names, which itself is the vnode's: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
-/* A text, printed, and counted to the current process's user. NULL: no memory. */
-char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A text for n, printed, and counted to n->ui. NULL: no memory. */
+char *procfs_text(const struct procfs_node *n, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- pid.c: processes, and threads of the kernel, which count as such ---- */
 

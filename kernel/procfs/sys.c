@@ -64,7 +64,7 @@ procfs_sys_find(const struct procfs_node *dir, const char *name, struct procfs_n
 
 	if (strchr(name, '.') != NULL)
 		return false;
-	child->text = procfs_text("%s%s%s", above, *above != '\0' ? "." : "", name);
+	child->text = procfs_text(child, "%s%s%s", above, *above != '\0' ? "." : "", name);
 	if (child->text == NULL)
 		return false;
 	s = sysctl_find(child->text);

@@ -33,7 +33,7 @@ self_link(struct procfs_node *n)
 
 	if (p == NULL)
 		return -ENOENT;
-	n->text = procfs_text("%u", p->pid);
+	n->text = procfs_text(n, "%u", p->pid);
 	return 0;
 }
 
@@ -44,14 +44,14 @@ thread_self_link(struct procfs_node *n)
 
 	if (p == NULL)
 		return -ENOENT;
-	n->text = procfs_text("%u/task/%u", p->pid, curthread()->tid);
+	n->text = procfs_text(n, "%u/task/%u", p->pid, curthread()->tid);
 	return 0;
 }
 
 static int
 mounts_link(struct procfs_node *n)
 {
-	n->text = procfs_text("self/mounts");
+	n->text = procfs_text(n, "self/mounts");
 	return 0;
 }
 
