@@ -146,8 +146,7 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 
 /*
  * How large the stack is: as large as Linux would let it become with that limit, and with room for
- * the arguments. All of it counts as used, so a large limit has to leave room for the rest of the
- * program.
+ * the arguments. All of it counts as used, so it has to leave room for the rest of the program.
  */
 static uint64_t
 stack_size(bool secure)
@@ -155,18 +154,26 @@ stack_size(bool secure)
 	uint64_t limit = page_round_down(proc_limit(RLIMIT_STACK));
 	uint64_t max = page_round_down(proc_limit(RLIMIT_AS) / 4);
 
-	if (max < VM_STACK_SIZE || secure) /* as Linux */
+	if (max > VM_STACK_SIZE && secure) /* as Linux */
 		max = VM_STACK_SIZE;
+	if (max < STACK_MIN)
+		max = STACK_MIN;
 	if (max > STACK_MAX)
 		max = STACK_MAX;
 	return limit < STACK_MIN ? STACK_MIN : limit > max ? max : limit;
 }
 
-/* Maps the stack, as large as it may become. It grows down where the program has unmapped some. */
+/* Maps the stack. It grows down where the program has unmapped some, or where RLIMIT_AS, which was
+ * small, is found to have room. */
 static int
 map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
 {
-	const struct area_source from = {.grows_to = size, .space_max = proc_limit(RLIMIT_AS)};
+	uint64_t limit = page_round_down(proc_limit(RLIMIT_STACK));
+	const struct area_source from = {.grows_to =
+					     size < VM_STACK_SIZE && size < limit
+						 ? (limit < VM_STACK_SIZE ? limit : VM_STACK_SIZE)
+						 : size,
+					 .space_max = proc_limit(RLIMIT_AS)};
 	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from,
 			       proc_limit(RLIMIT_AS));
 

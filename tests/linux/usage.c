@@ -320,6 +320,18 @@ program_has_no_room(void *arg)
 	return errno == ENOMEM ? 2 : 3;
 }
 
+/* A stack counts as far as it is needed. */
+static int
+small_program_has_room(void *arg)
+{
+	const struct rlimit little = {8 * MIB, 8 * MIB};
+
+	if (setrlimit(RLIMIT_AS, &little) != 0)
+		return 1;
+	execl("/bin/true", "true", NULL);
+	return 2;
+}
+
 /* As usage_as_executed(), with 512 MiB of memory. */
 int
 room_as_executed(void)
@@ -577,6 +589,7 @@ test_usage(void)
 	       "a stack without a limit leaves room for a program with RLIMIT_AS");
 	child = in_child(program_has_no_room, NULL);
 	result(child == 2 || child > 128, "a program that is larger than RLIMIT_AS does not run");
+	result(in_child(small_program_has_room, NULL) == 0, "a small one does, with its stack");
 	result(in_child(heap_has_a_limit, NULL) == 0, "RLIMIT_DATA limits the heap");
 	result(in_child(timer_runs, &(int){ITIMER_VIRTUAL}) == 0,
 	       "ITIMER_VIRTUAL counts the time in the program");
