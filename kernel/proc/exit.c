@@ -287,7 +287,8 @@ exit_process(struct proc *p)
 	p->nthreads = 0;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
-	poll_notify(&proc_end_news, POLLIN);
+	if (__atomic_load_n(&proc_end_files, __ATOMIC_SEQ_CST) != 0)
+		poll_notify(&proc_end_news, POLLIN);
 	curthread()->proc = NULL;
 	curthread()->pid = 0;
 	thread_predcache_forget(curthread());

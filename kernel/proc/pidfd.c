@@ -15,6 +15,7 @@
 #include "kernel/syscall.h"
 
 struct poll_source proc_end_news;
+uint32_t proc_end_files;
 
 struct pidfd {
 	uint32_t pid;
@@ -25,7 +26,14 @@ static int
 pidfd_file_open(struct file *f)
 {
 	f->news = &proc_end_news;
+	__atomic_fetch_add(&proc_end_files, 1, __ATOMIC_SEQ_CST);
 	return 0;
+}
+
+static void
+pidfd_file_release(struct file *f)
+{
+	__atomic_fetch_sub(&proc_end_files, 1, __ATOMIC_SEQ_CST);
 }
 
 struct proc *
@@ -56,6 +64,7 @@ pidfd_poll(struct file *f)
 
 static const struct vnode_ops pidfd_ops = {
     .open = pidfd_file_open,
+    .release = pidfd_file_release,
     .poll = pidfd_poll,
     .destroy = file_unnamed_destroy,
 };

@@ -68,8 +68,10 @@ posix_timer_tell(struct posix_timer *t, uint64_t now)
 		return;
 	if (t->tid != 0)
 		to = lwp_of(t->proc, t->tid);
-	if ((to != NULL || t->tid == 0) && !posix_timer_send(t->proc, to, &info, t->queued))
+	if ((to != NULL || t->tid == 0) && !posix_timer_send(t->proc, to, &info, t->queued)) {
 		posix_timer_take(t, now, false);
+		t->proc->paused |= BIT(t->sig);
+	}
 }
 
 static void
@@ -89,16 +91,21 @@ posix_timer_ticked(struct cpu_alarm *a, uint64_t now)
 void
 proc_alarm(struct itimer *t)
 {
+	struct proc *p = container_of(t, struct proc, alarm);
+
 	spin_lock(&proc_lock);
-	if (!posix_timer_send(container_of(t, struct proc, alarm), NULL,
-			      &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL))
+	if (!posix_timer_send(p, NULL, &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL)) {
 		itimer_take(t, false);
+		p->paused |= BIT(SIGALRM);
+	}
 	spin_unlock(&proc_lock);
 }
 
 void
 proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 {
+	if (dropped)
+		p->paused |= BIT(info->si_signo);
 	if (info->si_signo == SIGALRM)
 		itimer_take(&p->alarm, !dropped);
 	if (!kept || info->si_code != SI_TIMER) /* a program may say so, too */
@@ -114,12 +121,16 @@ proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 }
 
 void
-proc_timers_resume(struct proc *p, int sig)
+proc_timers_resume(struct proc *p, uint64_t signals)
 {
-	if (sig == SIGALRM)
+	signals &= p->paused;
+	if (signals == 0)
+		return;
+	p->paused &= ~signals;
+	if (signals & BIT(SIGALRM))
 		itimer_resume(&p->alarm);
 	list_for_each_entry (struct posix_timer, t, &p->timers, link)
-		if (t->sig == sig && !t->by_cpu)
+		if (t->sig != 0 && (signals & BIT(t->sig)) && !t->by_cpu)
 			itimer_resume(&t->real.timer);
 }
 

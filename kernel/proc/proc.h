@@ -215,6 +215,7 @@ struct proc {
 	uint64_t doomed_ns;        /* [p] when the out-of-memory code first killed it; 0: never */
 	struct sigpending pending; /* [p] for any thread */
 	uint64_t sig_ignored;      /* [p] SIG_IGN */
+	uint64_t paused;           /* [p] signals of timers that pause, since they were ignored */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process is not traced */

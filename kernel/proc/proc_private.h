@@ -34,8 +34,9 @@ void proc_alarm(struct itimer *t);
  * how often it has expired in addition. kept: as from sigqueue_take(). proc_lock held.
  */
 void proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped);
-/* The signal is no longer ignored: no timer of p that sends it pauses any more. proc_lock held. */
-void proc_timers_resume(struct proc *p, int sig);
+/* Somebody may hear these signals now: no timer of p that sends one pauses any more. proc_lock
+ * held. */
+void proc_timers_resume(struct proc *p, uint64_t signals);
 /* Deletes the timers of the current process, p. */
 void proc_timers_end(struct proc *p);
 /* Can this clock, CLOCK_…, have timers? */
@@ -227,6 +228,7 @@ struct proc *pidfd_proc(const struct file *f);
 /* A file of a process that does not run yet. NULL and *error. Without proc_lock. */
 struct file *pidfd_make(const struct proc *p, int *error);
 extern struct poll_source proc_end_news;    /* counts processes that ended */
+extern uint32_t proc_end_files;             /* atomic: open pidfds; 0: nobody is told of ends */
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
 extern uint32_t proc_signal_files;          /* atomic: open signalfds; 0: nobody is told of those */
 /* Forgets handlers, and their stack, since a new program has none. */

@@ -51,8 +51,9 @@ ptrace_free(struct ptrace *pt)
 void
 ptrace_attach(struct ptrace *pt, struct proc *tracer, struct lwp *l)
 {
-	const struct proc *p = l->thread->proc;
+	struct proc *p = l->thread->proc;
 
+	proc_timers_resume(p, ~0ul); /* a tracer hears all signals */
 	pt->tracer = tracer;
 	pt->lwp = l;
 	pt->tid = l->thread->tid;

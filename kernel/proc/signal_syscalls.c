@@ -327,7 +327,7 @@ sys_rt_sigaction(const uint64_t a[6])
 			proc_signals_drop(p, BIT(sig));
 			proc_signals_update(p);
 		} else {
-			proc_timers_resume(p, sig);
+			proc_timers_resume(p, BIT(sig));
 		}
 		spin_unlock(&proc_lock);
 	}
@@ -343,6 +343,7 @@ proc_signals_block(uint64_t mask)
 
 	spin_lock(&proc_lock);
 	self->sig_blocked = mask & ~UNSTOPPABLE;
+	proc_timers_resume(p, self->sig_blocked & ~old);
 	proc_signals_update_thread(p, self);
 	proc_signals_retarget(p, ~old); /* other threads may take what this one now blocks */
 	spin_unlock(&proc_lock);
@@ -447,6 +448,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		return error;
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);
+	proc_timers_resume(p, set);
 	while ((sig = proc_signal_take(set, &info)) == 0 && r == 0) {
 		l->sig_blocked = mask & ~set; /* so that a signal of the set ends the sleep */
 		l->sig_awaited = set;
