@@ -132,6 +132,7 @@ static void
 smp_post(uint64_t cpus, enum call_mode mode, void (*fn)(void *), void *arg)
 {
 	uint64_t g = ++call.generation;
+	unsigned count = 0;
 	uint64_t asked = 0; /* bit n: CPU n was asked; CPUs that join later take no part */
 
 	call.mode = mode;
@@ -140,11 +141,14 @@ smp_post(uint64_t cpus, enum call_mode mode, void (*fn)(void *), void *arg)
 	for (unsigned n = 0; n < ncpus; n++)
 		if ((cpus >> n & 1) != 0 && smp_online(n)) {
 			asked |= 1ul << n;
+			count++;
 			/* release: pairs with the acquire in run_call() */
 			__atomic_store_n(&pcpus[n]->call_asked, g, __ATOMIC_RELEASE);
 			CTR2(KTR_SMP, "ipi send: call cpu %u generation %lu", n, g);
 			arch_ipi_send(n, IPI_CALL);
 		}
+	if (count != 0)
+		SDT_PROBE1(sysinfo, , , xcalls, count);
 	for (; asked != 0; asked &= asked - 1)
 		smp_wait((unsigned)__builtin_ctzl(asked), g);
 }
@@ -176,7 +180,6 @@ smp_call_end(void)
 static void
 smp_call(uint64_t cpus, void (*fn)(void *), void *arg)
 {
-	SDT_PROBE1(sysinfo, , , xcalls, 1);
 	smp_call_begin();
 	smp_post(cpus, CALL_RUN, fn, arg);
 	if (fn != NULL && (cpus >> arch_cpu() & 1) != 0)

@@ -492,7 +492,8 @@ static bool
 membarrier_is_inherited(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-	       in_child(uses_membarrier, NULL) == 0;
+	       in_child(uses_membarrier, NULL) == 0 &&
+	       syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
 }
 
 static void

@@ -162,16 +162,23 @@ def large_sets():
         check(many < 2 * few, f"{word}: nanoseconds among 20, and among 2000: {ns}")
 
 
-SIGNALS = r"""dtrace -qn 'proc:::signal-send { sent++; }
+SIGNALS = r"""for part in signals pidfds timers; do dtrace -qn 'proc:::signal-send { sent++; } proc:::exit { ended++; }
 fbt::poll_notify:entry /(uintptr_t)arg0 == (uintptr_t)&`proc_signal_news/ { told++; }
-END { printf("sent %d told %d\n", sent, told); }' -c '/bin/linux_test brief signals'
+fbt::poll_notify:entry /(uintptr_t)arg0 == (uintptr_t)&`proc_end_news/ { told_end++; }
+END { printf("sent %d told %d ended %d told %d\n", sent, told, ended, told_end); }' -c "/bin/linux_test brief $part"; done
+dtrace -qn 'syscall::membarrier:entry { self->in = 1; calls++; } fbt::smp_call_all:entry /self->in/ { all++; }
+fbt::smp_call_users:entry /self->in/ { own++; } syscall::membarrier:return { self->in = 0; }
+END { printf("calls %d all %d own %d\n", calls, all, own); }' -c '/bin/linux_test waits'
 """
 
 
-@portable_test("while there is no signalfd, a signal wakes nobody who waits for files")
+@portable_test("while there is no signalfd or pidfd, a signal or an end wakes nobody who waits for files; membarrier() asks no more CPUs than it must")
 def signals_wake_few():
     out = boot(SIGNALS, smp=2, options=FILE).expect().out
-    check_match(r"^sent [1-9]\d* told 0\r?$", out, "signals")
+    found = [tuple(map(int, m)) for m in re.findall(r"^sent (\d+) told (\d+) ended (\d+) told (\d+)\r?$", out, re.M)]
+    check_eq([tuple(n > 0 for n in row) for row in found], [(True, False, True, False), (True, False, True, True), (True, True, True, False)],
+             f"without such files, with pidfds, and with signalfds: {found}")
+    check_match(r"^calls 3 all 1 own 1\r?$", out, "membarrier: registered, of the program, and of all")
 
 
 ENDS = r"""linux_test answers 20

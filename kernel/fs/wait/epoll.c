@@ -425,6 +425,8 @@ struct event {
 	struct epoll_event ev;
 	uint64_t number; /* its item's number and events when it was taken: the item may change */
 	uint32_t events;
+	const struct file *file; /* where the item is found; it may be another one's by now */
+	int fd;
 };
 
 /* Takes up to max events that are due. Returns how many. */
@@ -444,8 +446,8 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 		found = item_due(it);
 		if (found == 0)
 			continue;
-		event[n++] =
-		    (struct event){{.events = found, .data = it->data}, it->number, it->events};
+		event[n++] = (struct event){
+		    {.events = found, .data = it->data}, it->number, it->events, it->file, it->fd};
 		it->seen = it->news;
 		it->fresh = false;
 		if (it->events & EPOLLONESHOT) {
@@ -473,13 +475,15 @@ epoll_untell(struct epoll *e, const struct event *event, unsigned n)
 {
 	mutex_lock(&epoll_lock);
 	for (unsigned i = 0; i < n; i++) {
-		list_for_each_entry (struct item, it, &e->items, in_set) {
-			if (it->number != event[i].number)
-				continue;
-			it->fresh = true;
-			if (it->events == 0)
-				it->events = event[i].events;
-		}
+		struct item *it = *item_list(e, event[i].file, event[i].fd);
+
+		while (it != NULL && it->number != event[i].number)
+			it = it->next;
+		if (it == NULL)
+			continue; /* it was removed */
+		it->fresh = true;
+		if (it->events == 0)
+			it->events = event[i].events;
 	}
 	mutex_unlock(&epoll_lock);
 }

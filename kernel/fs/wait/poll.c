@@ -299,22 +299,25 @@ struct sets {
 	uint64_t *word[3];
 };
 
-/* Reads the sets, of nfds bits each. Returns how many bits are set at most, or -EFAULT. */
+/* Reads the sets, of nfds bits each. Returns how many files are in them at most, or -EFAULT. */
 static int
 copy_sets(const uint64_t a[6], struct sets *s, unsigned nfds)
 {
-	int bits = 0;
+	int files = 0;
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (a[1 + i] != 0 && copy_in(s->word[i], a[1 + i], s->words * 8) != 0)
 			return -EFAULT;
 		if (nfds % 64 != 0) /* of the last word, Linux takes no more either */
 			s->word[i][s->words - 1] &= (1ul << nfds % 64) - 1;
-		for (unsigned w = 0; nfds > FEW && w < s->words; w++)
-			for (uint64_t left = s->word[i][w]; left != 0; left &= left - 1)
-				bits++;
 	}
-	return nfds > FEW ? bits : (int)nfds;
+	if (nfds <= FEW)
+		return (int)nfds;
+	for (unsigned w = 0; w < s->words; w++)
+		for (uint64_t any = s->word[0][w] | s->word[1][w] | s->word[2][w]; any != 0;
+		     any &= any - 1)
+			files++;
+	return files;
 }
 
 /* Makes pollfd of the sets. Returns how many, or -EBADF. */
