@@ -451,12 +451,8 @@ usage_of_both(const struct proc *p)
 static struct usage
 tracee_usage(const struct ptrace *pt)
 {
-	const struct proc *p = NULL;
+	const struct proc *p = pt->lwp != NULL || pt->tid == pt->pid ? ptrace_process(pt) : NULL;
 
-	if (pt->lwp != NULL)
-		p = pt->lwp->thread->proc;
-	else if (pt->tid == pt->pid)
-		p = proc_find(pt->pid);
 	return p != NULL ? usage_of_both(p) : (struct usage){0};
 }
 

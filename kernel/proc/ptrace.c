@@ -69,8 +69,8 @@ ptrace_lets_gain(const struct lwp *l)
 	return !ptrace_traced(l) || l->ptrace->capable;
 }
 
-static struct proc *
-process_of(const struct ptrace *pt)
+struct proc *
+ptrace_process(const struct ptrace *pt)
 {
 	return pt->lwp != NULL ? pt->lwp->thread->proc : proc_find(pt->pid);
 }
@@ -79,7 +79,7 @@ process_of(const struct ptrace *pt)
 void
 ptrace_detach(struct ptrace *pt)
 {
-	struct proc *p = process_of(pt);
+	struct proc *p = ptrace_process(pt);
 	struct lwp *l = pt->lwp;
 
 	CTR2(KTR_PROC, "ptrace detach: tid %u state %d", pt->tid, pt->state);

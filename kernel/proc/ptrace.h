@@ -114,6 +114,8 @@ void ptrace_wake(struct proc *p);
 /* Something that the current process traces and has news of; as wait_child(). proc_lock held. */
 struct ptrace *ptrace_news(bool (*wanted)(int64_t want, uint32_t tid, uint32_t pgid), int64_t want,
 			   int options, bool *any);
+/* The process of a thread that is traced. NULL: it is no more. proc_lock held. */
+struct proc *ptrace_process(const struct ptrace *pt);
 /* The tracer has waited for it. */
 void ptrace_waited(struct ptrace *pt);
 /* Must the parent wait until a tracer has waited for the end of p? proc_lock held. */
