@@ -221,6 +221,21 @@ for _smp in cpus("what was synced"):
         lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
 
 
+@portable_test("a reset while a large file is being cut leaves it its old length, and no blocks after its end")
+def cut_off():
+    disk = make("64M", "-b", "1024")
+    with guest("--disk", str(disk), smp=2) as c:
+        shell(c, "dd if=/dev/zero of=/mnt/big bs=64k count=640 2> /dev/null; sync")
+        # Each of its forty parts takes long, so that sync comes in between.
+        shell(c, "dtrace -wqn 'fbt::ext2_free_from:return { chill(100000000); }' -c 'truncate -s 0 /mnt/big' &")
+        out = shell(c, "until [ $(stat -c %s /mnt/big) = 0 ]; do :; done; sync; stat -c 'left %b' /mnt/big")
+        killed(c)
+    left = int(check_match(r"left (\d+)\r*$", out, "what is left of the file after sync")[1])
+    check(0 < left < 80000, f"{left} sectors of the file are left, expected a part of 80000")
+    found = tool("e2fsck", "-fn", disk, status=range(8))
+    check("i_size" not in found and "i_blocks" not in found, found)
+
+
 # Which thread looks for names to forget, for which it takes the lock of names.
 TRIMS = "fbt::vfs_trim:entry { @[execname] = count(); }\n"
 

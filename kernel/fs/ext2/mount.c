@@ -169,6 +169,7 @@ finish_files(struct ext2_mount *m)
 			while (error == -EAGAIN);
 			if (error == 0 && n->i.links != 0 && n->cut_at != UINT64_MAX) {
 				error = ext2_free_from(&m->fs, &n->i, n->cut_at, UINT32_MAX);
+				n->i.size = error == 0 ? n->vn->size : n->i.size;
 				error = error == 0 ? ext2_write_node(n) : error;
 			}
 		}
