@@ -484,6 +484,8 @@ ext2_cut(struct vnode *vn, uint64_t size)
 		ext2_note_dirty(node);
 		ext2_lend_lock(node->m);
 	}
+	if (error == -EAGAIN) /* it has become read-only meanwhile */
+		error = -EROFS;
 	if (error == 0)
 		node->i.size = size;
 	node->cut_at = UINT64_MAX;
