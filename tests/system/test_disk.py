@@ -272,7 +272,8 @@ def kept():
     tool("debugfs", "-w", "-R", "set_super_value state 3", disk)
     with guest("--disk", str(disk), smp=1) as c:
         check_match(r"it was not clean", shell(c, "dmesg | grep ext2"), "the message")
-        shell(c, "touch -d @9000000000 /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        out = shell(c, "touch -d @9000000000 /mnt/far; stat -c '%X %Y' /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        check_match(r"^2147483647 2147483647\r*$", out, "the times at once")
         killed(c)
     fsck(disk)
     check_match(r"mtime: 0x7fffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")

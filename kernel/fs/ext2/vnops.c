@@ -303,6 +303,14 @@ ext2_destroy(struct vnode *vn)
 		ext2_end_mount(m);
 }
 
+/* A time that is too late for the disk becomes the last that it can have. */
+static void
+ext2_limit_time(uint64_t *ns)
+{
+	if (*ns / 1000000000 > EXT2_TIME_MAX)
+		*ns = EXT2_TIME_MAX * 1000000000ul;
+}
+
 static int
 ext2_changed(struct vnode *vn, unsigned what)
 {
@@ -322,6 +330,8 @@ ext2_changed(struct vnode *vn, unsigned what)
 		if (what & (VNODE_ATIME | VNODE_TIME_NOW))
 			vn->atime_ns = ext2_time_ns(i->atime);
 	} else {
+		ext2_limit_time(&vn->mtime_ns);
+		ext2_limit_time(&vn->atime_ns);
 		take_attributes(node);
 		i->ctime = ext2_seconds();
 		i->dirty = true;
