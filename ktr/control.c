@@ -74,7 +74,8 @@ mask_change_locked(uint64_t on, uint64_t off)
 	ktr_image_refresh();
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
 		struct ktr_site *site = &__start_ktr_sites[i];
-		if ((site->classes & on) != 0 || (site->classes & mask) == 0)
+		if (site->kind != KTR_SITE_FREE && /* there may be many */
+		    ((site->classes & on) != 0 || (site->classes & mask) == 0))
 			site_own(site, KTR_OWNER_MASK, (site->classes & mask) != 0);
 	}
 }
@@ -158,7 +159,8 @@ ktr_owner_unregister(unsigned owner)
 	ktr_port_lock();
 	if (owner > KTR_OWNER_COMMAND && ktr_owner_name(owner) != NULL) {
 		for (unsigned i = 0; i < ktr_site_count(); i++)
-			site_own(&__start_ktr_sites[i], owner, false);
+			if (__start_ktr_sites[i].kind != KTR_SITE_FREE)
+				site_own(&__start_ktr_sites[i], owner, false);
 		ktr_sites_apply();
 		error = ktr_hook_remove(owner) ? 0 : -KTR_ENOTSUP;
 		if (error == 0)

@@ -33,6 +33,14 @@ class Item:
         # Can some of its tests be chosen?
         self.takes_globs = not name.startswith(("unit/", "sanitize/", "restart/")) and not name.endswith("attack")
 
+    def figures_name(self, plain=False):
+        """The name of its figures: those over a plain program are others."""
+        return self.name + "/plain" * (plain or bool(self.left_out))
+
+    def seconds(self, known, otherwise, plain=False):
+        """What it took, of times(); or what is taken for it otherwise."""
+        return known.get(self.figures_name(plain), known.get(self.name, otherwise))
+
     def matches(self, glob):
         return fnmatch.fnmatch(self.name, glob) or (
             self.arch is not None and fnmatch.fnmatch(self.name.removeprefix(self.arch + "/"), glob))
@@ -114,15 +122,14 @@ def waits_for_soak(item):
 def spare_sanitizers(items, check):
     """Most scripts run over programs without sanitizers, whose answers are the same: in a run of everything two of
     three, in make check all. A plain program starts many times as fast."""
-    scripts = [item for item in items if item.plain]
-    kept = [] if check else part(scripts, 3, "sanitizers", lambda item: item.name)
-    for item in scripts:
-        if item not in kept:
+    kept = [] if check else part([item.name for item in find_unit() if item.plain], 3, "sanitizers")
+    for item in items:
+        if item.plain and item.name not in kept:
             item.command, item.left_out = item.plain, ["with AddressSanitizer"]
 
 
 def figures():
-    """{item: {wall_s, cpu_s, guests}} of its last run here."""
+    """{figures_name(): {wall_s, cpu_s, guests}} of its last run here."""
     try:
         return json.loads(FIGURES.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -130,19 +137,20 @@ def figures():
 
 
 def times():
-    """{item: CPU seconds} of its last run here, or of the run that TIMES is from."""
+    """{figures_name(): CPU seconds} of its last run here, or of the run that TIMES is from."""
     rows = (line.split() for line in TIMES.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
     return {name: float(seconds) for name, seconds in rows} | {name: row["cpu_s"] for name, row in figures().items()}
 
 
 def quick(items):
-    """Each part of the project once, in less than a minute (make check)."""
+    """Each part of the project once, in less than a minute (make check). Scripts run over plain programs then."""
     known = times()
     return [item for item in items if item.name == "lint" or item.name.endswith("/test_check") or
-            item.name.startswith(("unit/", "sanitize/", "restart/")) and known.get(item.name, CHECK_S + 1) <= CHECK_S]
+            item.name.startswith(("unit/", "sanitize/", "restart/")) and
+            item.seconds(known, CHECK_S + 1, bool(item.plain)) <= CHECK_S]
 
 
 def longest_first(items):
     """So all jobs end at about the same time. What has never run starts first."""
     known = times()
-    return sorted(items, key=lambda item: -known.get(item.name, float("inf")))
+    return sorted(items, key=lambda item: -item.seconds(known, float("inf")))

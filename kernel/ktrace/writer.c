@@ -38,18 +38,22 @@
 _Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof(struct ktr_genio),
 	       "a record has room");
 
-/* What stood for an io could not be written: tracing to it ends. */
+/* What stood for an io could not be written: tracing to it ends; or to the whole file, as what
+ * comes after a part of a record could not be read. */
 static void
-give_up(struct ktrace_file *file, struct ktrace_io *io, int error)
+give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
 {
 	static struct proc_told told;
 
 	if (proc_may_tell(&told, "files that ktrace could not write"))
 		printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
-	list_for_each_entry (struct ktrace, t, &file->members, member)
-		if (t->io == io)
-			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	list_for_each_entry (struct ktrace, t, &file->members, member) {
+		if (t->io != io && !in_part)
+			continue;
+		t->io->dead = true;
+		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	}
 	ktrace_select_needed();
 }
 
@@ -69,23 +73,24 @@ whole_records(const struct ktrace_file *file, uint64_t room)
 	return n;
 }
 
-/* Writes as many records as the limit and the disk have room for, as io->cred. 0 or -errno. */
+/* Writes as many records as the limit and the disk have room for, as io->cred. 0 or -errno;
+ * *in_part: a part of a record stays at the end. */
 static int
-write_out(const struct ktrace_file *file, const struct ktrace_io *io)
+write_out(const struct ktrace_file *file, const struct ktrace_io *io, bool *in_part)
 {
 	struct vnode *vn = io->f->vn;
 	uint64_t size = vnode_size(vn);
-	size_t n = whole_records(file, io->limit > size ? io->limit - size : 0);
+	size_t n = whole_records(file, io->limit > size ? io->limit - size : 0), whole;
 	int64_t r = 0;
 
 	if (vnode_access(vn, VNODE_WRITE) < 0)
 		return -EACCES;
 	if (n > 0)
 		r = file_write(io->f, file->buf, n);
-	/* What follows a part of a record could not be read. If somebody else writes to the file,
-	 * it cannot be in any case. */
-	if (r > 0 && r != (int64_t)n && vnode_size(vn) == size + (uint64_t)r)
-		vnode_truncate(vn, size + whole_records(file, (uint64_t)r));
+	/* A part of a record is cut off, unless somebody else has written after it. */
+	whole = r > 0 ? whole_records(file, (uint64_t)r) : 0;
+	*in_part = r > 0 && (uint64_t)r != whole &&
+		   (vnode_size(vn) != size + (uint64_t)r || vnode_truncate(vn, size + whole) != 0);
 	return r < 0 ? (int)r : r != (int64_t)n ? -ENOSPC : n != file->used ? -EFBIG : 0;
 }
 
@@ -94,17 +99,18 @@ static void
 ktrace_flush(struct ktrace_file *file)
 {
 	struct ktrace_io *io = file->io;
+	bool in_part = false;
 	int error;
 
 	if (file->used == 0)
 		return;
 	mutex_unlock(&ktrace_lock);
 	task_act_as(&io->cred);
-	error = write_out(file, io);
+	error = write_out(file, io, &in_part);
 	task_act_as(NULL);
 	mutex_lock(&ktrace_lock);
-	if (error != 0 && !io->dead)
-		give_up(file, io, -error);
+	if (error != 0 && (!io->dead || in_part))
+		give_up(file, io, -error, in_part);
 	file->used = 0;
 	file->io = NULL;
 	ktrace_io_drop(io);

@@ -186,7 +186,7 @@ char *
 string_hide_controls(char *s)
 {
 	for (char *at = s; *at != '\0'; at++)
-		if ((*at > '\0' && *at < ' ') || *at == 0x7f)
+		if (*at < ' ' || *at > '~') /* some of the bytes above are controls, too */
 			*at = '?';
 	return s;
 }

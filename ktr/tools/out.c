@@ -36,7 +36,14 @@ out_seconds(struct out *o, int64_t ns, size_t width)
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-/* Has the text a control character? */
+/* Is a byte that is no part of a longer character a control? A terminal may take C1 for one. */
+static bool
+is_control(unsigned char c)
+{
+	return c < 0x20 || c == 0x7f || (c & 0xe0) == 0x80;
+}
+
+/* Has the text a control character, or a byte that may be one, or a part of one? */
 static bool
 has_control(const char *text, size_t n)
 {
@@ -46,11 +53,11 @@ has_control(const char *text, size_t n)
 	for (bytes16 w; n >= 16 && i < n; i += 16) {
 		/* The last sixteen overlap those before. */
 		memcpy(&w, text + (n - i < 16 ? n - 16 : i), 16);
-		found |= (bytes16)((w < 0x20) | (w == 0x7f));
+		found |= (bytes16)((w < 0x20) | (w == 0x7f) | ((w & 0xe0) == 0x80));
 	}
 	memcpy(halves, &found, sizeof(halves));
 	for (; i < n; i++)
-		halves[0] |= (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
+		halves[0] |= is_control((unsigned char)text[i]);
 	return (halves[0] | halves[1]) != 0;
 }
 
@@ -61,9 +68,16 @@ out_printable(struct out *o, const char *text, size_t n)
 		out_put(o, text, n);
 		return;
 	}
-	for (; n > 0; text++, n--) {
-		unsigned char c = (unsigned char)*text;
-		if (c >= 0x20 && c != 0x7f) {
+	for (size_t length; n > 0; text += length, n -= length) {
+		const unsigned char *p = (const unsigned char *)text, c = *p;
+		length = utf8_length(p);
+		bool c1 = length == 2 && c == 0xc2 && p[1] < 0xa0;
+		if (length > 1 && length <= n && !c1) {
+			out_put(o, text, length);
+			continue;
+		}
+		length = 1;
+		if (!is_control(c) && !c1) {
 			out_char(o, *text);
 		} else if (c == '\n' || c == '\t') {
 			out_text(o, c == '\n' ? "\\n" : "\\t");
@@ -85,6 +99,7 @@ out_printable_made(struct out *o, size_t n)
 		return;
 	}
 	memcpy(copy, text, n);
+	copy[n] = '\0';
 	out_printable(o, copy, n);
 }
 

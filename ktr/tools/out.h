@@ -133,8 +133,8 @@ __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char 
 /** Writes nanoseconds as seconds with nine digits after the point; at least so many characters. */
 void out_seconds(struct out *o, int64_t ns, size_t width);
 /**
- * Writes control characters as \n, \t or \x7f, because they would break the line or disturb the
- * terminal.
+ * Writes control characters, also C1 of UTF-8, as \n, \t or \x7f, because they would break the line
+ * or disturb the terminal. A NUL is somewhere after the text.
  */
 void out_printable(struct out *o, const char *text, size_t n);
 /**

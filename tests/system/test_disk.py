@@ -221,6 +221,23 @@ for _smp in cpus("what was synced"):
         lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
 
 
+@portable_test("a reset while a large file is being cut leaves it its old length, and no blocks after its end")
+def cut_off():
+    disk = make("64M", "-b", "1024")
+    with guest("--disk", str(disk), smp=2) as c:
+        shell(c, "dd if=/dev/zero of=/mnt/big bs=64k count=640 2> /dev/null; sync; all=$(stat -c %b /mnt/big)")
+        # Each of its forty parts takes long, so that sync comes in between.
+        shell(c, "dtrace -wqn 'fbt::ext2_free_from:return { chill(100000000); }' -c 'truncate -s 0 /mnt/big' &")
+        out = shell(c, "until [ $(stat -c %b /mnt/big) -lt $all ]; do :; done; sync; stat -c 'left %b' /mnt/big")
+        killed(c)
+    left = int(check_match(r"left (\d+)\r*$", out, "what is left of the file after sync")[1])
+    check(left > 0, "all of the file was cut before sync was done")
+    found = tool("e2fsck", "-fn", disk, status=range(8))
+    check("i_size" not in found, found)  # what i_blocks says may be of another moment
+    tool("e2fsck", "-fy", disk, status=(1,))
+    check(contents(disk, "/big") == bytes(640 << 16), "the file is not what it was")
+
+
 # Which thread looks for names to forget, for which it takes the lock of names.
 TRIMS = "fbt::vfs_trim:entry { @[execname] = count(); }\n"
 
@@ -257,7 +274,8 @@ def kept():
     tool("debugfs", "-w", "-R", "set_super_value state 3", disk)
     with guest("--disk", str(disk), smp=1) as c:
         check_match(r"it was not clean", shell(c, "dmesg | grep ext2"), "the message")
-        shell(c, "touch -d @9000000000 /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        out = shell(c, "touch -d @9000000000 /mnt/far; stat -c '%X %Y' /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        check_match(r"^2147483647 2147483647\r*$", out, "the times at once")
         killed(c)
     fsck(disk)
     check_match(r"mtime: 0x7fffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
@@ -396,9 +414,9 @@ def read_only():
 
 FREEZES = """mkdir /mnt; mount -t ext2 /dev/vda /mnt; cd /
 (i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"
-i=$((i + 1)); done > /dev/null 2>&1
+i=$((i + 1)); touch /tmp/first; done > /dev/null 2>&1
 echo $ok > /tmp/ok) &
-n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
+until test -e /tmp/first; do :; done; n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
 touch /tmp/end; wait; umount /mnt; mount -t ext2 /dev/vda /mnt; linux_test fill /tmp/good 65536; wc -w < /tmp/ok
 for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
 """
@@ -408,7 +426,7 @@ for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
 def freezes():
     disk = make("32M", "-b", "1024")
     out = boot(FREEZES, options=[*LINUX_TEST, *throttled(disk, "iops-write=100")], smp=2).expect().out.replace("\r", "")
-    check_match(r"\A0 wrong\n\d+\n\Z", out, "what is compared")
+    check_match(r"\A0 wrong\n[1-9]\d*\n\Z", out, "what is compared")
     fsck(disk)
 
 

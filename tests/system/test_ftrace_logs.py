@@ -89,6 +89,15 @@ def dumps():
         check_match(r"^#### all functions enabled ####\n$", rest, "the end")
 
 
+@test("a thread's name cannot forge a line of the messages by FUNCTION:dump")
+def forged():
+    out = ftrace("f=$(printf '/tmp/a\\n[9.9] oops')\nprintf '#!/bin/sh\\n(true); kill -0 $$\\n' > \"$f\"; chmod 755 \"$f\"\n" +
+                 FORK + "echo sys_kill:dump:1 >> set_ftrace_filter\n\"$f\"\n"
+                 "until test $(dmesg | grep -c -e '^[^a-z]*----') = 2; do sleep 0.01; done\ndmesg\n", smp=1)[0]
+    check_match(r"^\[ *[\d.]+\] +a\?\[9\.9\] oops-\d+ .* sched_process_fork: parent_comm=a\?\[9\.9\] oops ", out, "an event of it")
+    check("\n[9.9]" not in out, f"a line that a name has forged:\n{out}")
+
+
 @test("instances: a log of its own, with events, filters, triggers, histograms, tracers, options, sizes and a snapshot; rmdir frees all of it")
 def instances():
     for smp in cpus():

@@ -497,8 +497,8 @@ def numbers_of_threads_are_decimal(_):
 
 
 def names_of_threads_keep_to_their_line(_):
-    name = "a\n\x1b]0;x\x07"
-    shown = r"a\n\x1b]0;x\x07"
+    name = "a\n\x1b]0;x\x07\x9b2J\u015b"  # U+009B is a control of a terminal, and the byte 9b a part of U+015B
+    shown = r"a\n\x1b]0;x\x07\xc2\x9b2J" + "\u015b"
     frames = [wire.site(1, "funcgraph entry: %p", 1), wire.thread(7, name), wire.thread(8, "b"),
               *(wire.batch(0, n, 1000 * n, tid, [(1, 0, (n,))]) for n, tid in ((1, 7), (2, 8), (3, 7)))]
     data = wire.stream(*frames)

@@ -127,18 +127,22 @@ ext2_mount_error(struct ext2_mount *m)
 	return error;
 }
 
-/* For vfs_stop_writing(): is a file open for writing, or without a name? */
+/* For vfs_stop_writing(): is a file open for writing, or without a name? Or is a page dirty? It may
+ * need blocks; nobody makes more of them dirty while the file system is read-only. */
 static bool
 is_used(void *arg)
 {
-	const struct ext2_mount *m = arg;
+	struct ext2_mount *m = arg;
 
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
 		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
 			if (n->i.links == 0 ||
 			    __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
 				return true;
-	return false;
+	if (!pagecache_is_dirty(&m->fs.read_only))
+		return false;
+	m->unwritten = true;
+	return true;
 }
 
 /* As vfs_type.in_use. */
@@ -169,6 +173,7 @@ finish_files(struct ext2_mount *m)
 			while (error == -EAGAIN);
 			if (error == 0 && n->i.links != 0 && n->cut_at != UINT64_MAX) {
 				error = ext2_free_from(&m->fs, &n->i, n->cut_at, UINT32_MAX);
+				n->i.size = error == 0 ? n->vn->size : n->i.size;
 				error = error == 0 ? ext2_write_node(n) : error;
 			}
 		}
@@ -185,11 +190,6 @@ ext2_freeze(struct ext2_mount *m, bool last)
 		error = finish_files(m);
 		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
 	} else if (!vfs_stop_writing(&m->fs.read_only, is_used, m)) {
-		return 0;
-	} else if (pagecache_is_dirty(&m->fs.read_only)) {
-		/* They may need blocks; nobody makes more of them dirty while it is read-only. */
-		m->unwritten = true;
-		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
 		return 0;
 	}
 	m->frozen = error == 0;

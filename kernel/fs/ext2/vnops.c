@@ -64,6 +64,15 @@ take_attributes(struct ext2_node *node)
 	i->atime = ext2_new_time(i->atime, &vn->atime_ns);
 }
 
+/* A file's inode has the size that its blocks need. It becomes smaller only when those after the
+ * new size are free: a reset before that leaves the old size, and not blocks after the end. */
+static void
+ext2_keep_size(struct ext2_inode *i, uint64_t size)
+{
+	if (i->size < size)
+		i->size = size;
+}
+
 int
 ext2_write_node(struct ext2_node *node)
 {
@@ -78,7 +87,7 @@ ext2_write_node(struct ext2_node *node)
 	}
 	take_attributes(node);
 	if (S_ISREG(i->mode))
-		i->size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+		ext2_keep_size(i, __atomic_load_n(&vn->size, __ATOMIC_RELAXED));
 	error = ext2_write_inode(&node->m->fs, i);
 	if (error == 0)
 		list_remove(&node->dirty);
@@ -294,6 +303,14 @@ ext2_destroy(struct vnode *vn)
 		ext2_end_mount(m);
 }
 
+/* A time that is too late for the disk becomes the last that it can have. */
+static void
+ext2_limit_time(uint64_t *ns)
+{
+	if (*ns / 1000000000 > EXT2_TIME_MAX)
+		*ns = EXT2_TIME_MAX * 1000000000ul;
+}
+
 static int
 ext2_changed(struct vnode *vn, unsigned what)
 {
@@ -313,6 +330,8 @@ ext2_changed(struct vnode *vn, unsigned what)
 		if (what & (VNODE_ATIME | VNODE_TIME_NOW))
 			vn->atime_ns = ext2_time_ns(i->atime);
 	} else {
+		ext2_limit_time(&vn->mtime_ns);
+		ext2_limit_time(&vn->atime_ns);
 		take_attributes(node);
 		i->ctime = ext2_seconds();
 		i->dirty = true;
@@ -402,15 +421,16 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 	return error;
 }
 
-/* The block at an offset, which is made if it is missing. */
+/* The block at an offset, which is made if it is missing, of a file of that size. */
 static int
-ext2_make_block(struct ext2_node *node, uint64_t off, uint32_t *block)
+ext2_make_block(struct ext2_node *node, uint64_t off, uint64_t size, uint32_t *block)
 {
 	struct ext2_fs *fs = &node->m->fs;
 	int error;
 
 	mutex_lock(&node->m->lock);
 	error = ext2_bmap(fs, &node->i, off >> fs->block_shift, true, block);
+	ext2_keep_size(&node->i, size);
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
 	return error;
@@ -434,7 +454,7 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 		if (!(sectors & pagecache_sectors(at, fs->block_size)) ||
 		    index * PAGE_SIZE + at >= size)
 			continue;
-		error = ext2_make_block(node, index * PAGE_SIZE + at, &block);
+		error = ext2_make_block(node, index * PAGE_SIZE + at, size, &block);
 		if (error == 0)
 			bio_batch_add(b, node->m->bdev, BIO_WRITE,
 				      (uint64_t)block << (fs->block_shift - SECTOR_SHIFT),
@@ -452,7 +472,7 @@ ext2_write_begin(struct vnode *vn, void *page, uint64_t off, uint64_t len)
 	int error = 0;
 
 	for (off -= off % size; off < end && error == 0; off += size) {
-		error = ext2_make_block(node, off, &block);
+		error = ext2_make_block(node, off, vn->size, &block);
 		if (error == 0)
 			pagecache_dirty(page, pagecache_sectors(off % PAGE_SIZE, size));
 	}
@@ -474,6 +494,10 @@ ext2_cut(struct vnode *vn, uint64_t size)
 		ext2_note_dirty(node);
 		ext2_lend_lock(node->m);
 	}
+	if (error == -EAGAIN) /* it has become read-only meanwhile */
+		error = -EROFS;
+	if (error == 0)
+		node->i.size = size;
 	node->cut_at = UINT64_MAX;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);

@@ -70,6 +70,7 @@ struct buffer_reader {
 	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
 	bool consume;              /* what is read is read for all (trace_pipe) */
 	bool raw;                  /* … in pages instead of lines (trace_pipe_raw) */
+	bool dump;                 /* for print.c: events are for the messages, each in a line */
 	bool annotates, annotated; /* for print.c: the option annotate; an entry was printed */
 	uint64_t started;          /* … CPUs of which one was */
 	unsigned rings;            /* b->rings of the cursors */

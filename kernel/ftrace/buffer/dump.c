@@ -45,6 +45,7 @@ dump_begin(struct instance *i, unsigned cpu, struct buffer_reader *r)
 	buffer_count(&i->trace, cpu, &entries, &written);
 	ktr_port_unlock();
 	buffer_open(r, i, &i->trace, cpu, false);
+	r->dump = true;
 	printk("Dumping ftrace buffer:\n%s", entries > 0 ? RULE : "   (ftrace buffer empty)\n");
 	i->users += entries > 0;
 	return entries > 0;

@@ -96,6 +96,7 @@ print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME])
 {
 	if (ktr_thread_name_get(e->tid, name) == NULL)
 		strlcpy(name, "<...>", KTR_THREAD_NAME);
+	string_hide_controls(name); /* its user may have chosen it */
 	if (strncmp(name, "idle/", 5) != 0)
 		return e->tid;
 	strlcpy(name, "<idle>", KTR_THREAD_NAME);
@@ -232,12 +233,49 @@ name_state(char *fmt, struct ktr_entry *e)
 	e->args[3] = (uintptr_t)letters[e->args[3]];
 }
 
+/* Prints an event of the log, or of a probe, in one line. */
+static void
+print_logged(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+	     unsigned cpu, uint64_t seq)
+{
+	const struct ktr_site *site = ktr_site_get(e->site);
+	char name[EVENT_NAME], fmt[EVENT_FORMAT];
+
+	if (!event_is_call(site)) { /* calls say what they are, as on Linux */
+		event_name(site, name);
+		sbuf_printf(out, "%s: ", name);
+	}
+	if (site->kind >= KTR_SITE_MADE && kprobes_print(out, site, e))
+		return;
+	if (event_is_raw_call(site)) {
+		uint64_t last[2];
+
+		if (site->sdt->last == NULL) {
+			sbuf_printf(out, EVENT_RAW_EXIT, e->args[0], e->args[1]);
+			return;
+		}
+		raw_last(r->b->log, e, cpu, seq, last);
+		sbuf_printf(out, EVENT_RAW_ENTER, e->args[0], e->args[1], e->args[2], e->args[3],
+			    e->args[4], last[0], last[1]);
+		return;
+	}
+	unsigned nargs = event_format(site, true, fmt);
+	struct ktr_entry shown = *e;
+
+	if (site->kind == KTR_SITE_PROBE)
+		name_state(fmt, &shown);
+	if (out->len < out->size)
+		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len,
+						    r->b->log, fmt, nargs, &shown, cpu, seq);
+}
+
 void
 trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
 		  unsigned cpu, uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
-	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
+	char buf[KTR_STRING_MAX];
+	size_t at;
 
 	if (site == &tracer_function) {
 		trace_print_symbol(out, r, e->args[2]);
@@ -284,32 +322,10 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 		sbuf_printf(out, "(no site %u)", e->site);
 		return;
 	}
-	if (!event_is_call(site)) { /* calls say what they are, as on Linux */
-		event_name(site, name);
-		sbuf_printf(out, "%s: ", name);
-	}
-	if (site->kind >= KTR_SITE_MADE && kprobes_print(out, site, e))
-		return;
-	if (event_is_raw_call(site)) {
-		uint64_t last[2];
-
-		if (site->sdt->last == NULL) {
-			sbuf_printf(out, EVENT_RAW_EXIT, e->args[0], e->args[1]);
-			return;
-		}
-		raw_last(r->b->log, e, cpu, seq, last);
-		sbuf_printf(out, EVENT_RAW_ENTER, e->args[0], e->args[1], e->args[2], e->args[3],
-			    e->args[4], last[0], last[1]);
-		return;
-	}
-	unsigned nargs = event_format(site, true, fmt);
-	struct ktr_entry shown = *e;
-
-	if (site->kind == KTR_SITE_PROBE)
-		name_state(fmt, &shown);
-	if (out->len < out->size)
-		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len,
-						    r->b->log, fmt, nargs, &shown, cpu, seq);
+	at = sbuf_stored(out);
+	print_logged(out, r, e, cpu, seq);
+	if (r->dump)
+		string_hide_controls(out->buf + at);
 }
 
 /* ---- the graph ---- */
