@@ -212,7 +212,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL &&
 	    proc_may_tell(&told, "faults of programs")) {
 		strlcpy(name, p->name, sizeof(name));
-		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", string_hide_controls(name),
+		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", printk_hide_controls(name),
 		       p->pid, what, arch_tf_pc(tf), va, sig);
 	}
 	spin_lock(&proc_lock);

@@ -7,6 +7,7 @@
 #include "kernel/debug/kdb_filter.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/class.h"
@@ -159,7 +160,7 @@ event_text(unsigned cpu)
 		snprintf(text, sizeof(text), "(no site %u)", e->site);
 	else
 		ktr_entry_text(text, sizeof(text), site, e, cpu, c->seq);
-	return string_hide_controls(text);
+	return printk_hide_controls(text);
 }
 
 static void

@@ -371,7 +371,7 @@ open_io(uint64_t upath, struct ktrace_io *io)
 	    .caps = proc_caps(),
 	};
 	strlcpy(io->path, path, sizeof(io->path));
-	string_hide_controls(io->path);
+	printk_hide_controls(io->path);
 	return 0;
 }
 

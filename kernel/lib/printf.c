@@ -176,3 +176,12 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 SYSCTL_TEXT(kern_msgbuf, "kern.msgbuf", 0, msgbuf_get, NULL, "the kernel's messages, oldest first");
 SYSCTL_INT(kern_quiet, "kern.quiet", SYSCTL_WR | SYSCTL_TUN, &printk_quiet, 0, 1,
 	   "1: only warnings go to the console");
+
+char *
+printk_hide_controls(char *s)
+{
+	for (char *at = s; *at != '\0'; at++)
+		if (*at < ' ' || *at > '~') /* some of the bytes above are controls, too */
+			*at = '?';
+	return s;
+}

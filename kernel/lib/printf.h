@@ -43,3 +43,6 @@ bool printk_set_quiet(bool quiet);
  * It returns false when the CPU was interrupted in the middle of console output. Boot, once.
  */
 void printk_set_console(bool (*write)(const char *text, size_t n));
+/* Makes '?' of each byte that is no printable ASCII: it might break a line, or move the cursor.
+ * Returns s. */
+char *printk_hide_controls(char *s);

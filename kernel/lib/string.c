@@ -181,12 +181,3 @@ strlcpy(char *dst, const char *src, size_t size)
 	dst[keep] = '\0';
 	return n;
 }
-
-char *
-string_hide_controls(char *s)
-{
-	for (char *at = s; *at != '\0'; at++)
-		if (*at < ' ' || *at > '~') /* some of the bytes above are controls, too */
-			*at = '?';
-	return s;
-}

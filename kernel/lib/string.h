@@ -17,6 +17,3 @@ char *strrchr(const char *s, int c);
 char *strstr(const char *s, const char *sub);
 /* Copies at most size-1 bytes and always terminates (size > 0). Returns strlen(src). */
 size_t strlcpy(char *dst, const char *src, size_t size);
-/* Makes '?' of each byte that is no printable ASCII: it might break a line, or move the cursor.
- * Returns s. */
-char *string_hide_controls(char *s);

@@ -89,7 +89,7 @@ kill_one(uint32_t uid)
 	spin_unlock(&proc_lock);
 	if (pid != 0 && proc_may_tell(&told, "processes that were killed for memory"))
 		pr_warn("out of memory: %s[%u], which has %lu pages, is killed\n",
-			string_hide_controls(name), pid, pages);
+			printk_hide_controls(name), pid, pages);
 	if (p == NULL || proc_signal_kills())
 		return false; /* at once: others wait for its memory */
 	thread_sleep_ns(WAIT_NS, 0, "nomem");

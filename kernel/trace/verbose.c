@@ -5,6 +5,7 @@
  * out. The console records no events. So this may be called in any context.
  */
 #include "kernel/dev/console.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "ktr/event.h"
@@ -27,7 +28,7 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 		sbuf_printf(&out, "%s.%u\t", site->file, site->line);
 	at = sbuf_stored(&out);
 	ktr_entry_text(line + at, sizeof(line) - 1 - at, site, entry, cpu, KTR_SEQ_NEWEST);
-	at += strlen(string_hide_controls(line + at));
+	at += strlen(printk_hide_controls(line + at));
 	line[at++] = '\n';
 	console_write(line, at);
 }

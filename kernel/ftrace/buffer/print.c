@@ -96,7 +96,7 @@ print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME])
 {
 	if (ktr_thread_name_get(e->tid, name) == NULL)
 		strlcpy(name, "<...>", KTR_THREAD_NAME);
-	string_hide_controls(name); /* its user may have chosen it */
+	printk_hide_controls(name); /* its user may have chosen it */
 	if (strncmp(name, "idle/", 5) != 0)
 		return e->tid;
 	strlcpy(name, "<idle>", KTR_THREAD_NAME);
@@ -325,7 +325,7 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 	at = sbuf_stored(out);
 	print_logged(out, r, e, cpu, seq);
 	if (r->dump)
-		string_hide_controls(out->buf + at);
+		printk_hide_controls(out->buf + at);
 }
 
 /* ---- the graph ---- */
