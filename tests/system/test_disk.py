@@ -274,8 +274,8 @@ def kept():
     tool("debugfs", "-w", "-R", "set_super_value state 3", disk)
     with guest("--disk", str(disk), smp=1) as c:
         check_match(r"it was not clean", shell(c, "dmesg | grep ext2"), "the message")
-        out = shell(c, "touch -d @9000000000 /mnt/far; stat -c '%X %Y' /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
-        check_match(r"^2147483647 2147483647\r*$", out, "the times at once")
+        check_match(r"^2147483647\r*$", shell(c, "touch -d @9000000000 /mnt/far; stat -c %Y /mnt/far"), "the time at once")
+        shell(c, "touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
         killed(c)
     fsck(disk)
     check_match(r"mtime: 0x7fffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
@@ -416,7 +416,8 @@ FREEZES = """mkdir /mnt; mount -t ext2 /dev/vda /mnt; cd /
 (i=0; until test -e /tmp/end -o $i = 300; do mkdir /mnt/d$i; linux_test fill /mnt/f$i 65536 && ok="$ok $i"
 i=$((i + 1)); touch /tmp/first; done > /dev/null 2>&1
 echo $ok > /tmp/ok) &
-until test -e /tmp/first; do :; done; n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
+until test -e /tmp/first; do :; done
+n=0; until test $n = 3; do mount -o remount,ro /mnt && n=$((n + 1)) && mount -o remount,rw /mnt; done 2> /dev/null
 touch /tmp/end; wait; umount /mnt; mount -t ext2 /dev/vda /mnt; linux_test fill /tmp/good 65536; wc -w < /tmp/ok
 for i in $(cat /tmp/ok); do cmp /mnt/f$i /tmp/good; done 2>&1
 """

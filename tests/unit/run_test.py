@@ -70,8 +70,8 @@ def kernel_is_tested_with_each_number_of_cpus(_):
     waits = [i.name for i in suite.find_items(suite.ARCHS) if suite.waits_for_soak(i)]
     equal(sorted(n for port in suite.KERNEL_TURNS.values() for n in port), sorted(suite.KERNEL_SMP), "numbers of CPUs")
     equal(sorted(waits), ["aarch64/kernel/smp2", "aarch64/kernel/smp8", "x86_64/kernel/smp1", "x86_64/kernel/smp4"], "items that wait for make soak")
-    waits = with_seed("", lambda: [i.name for i in suite.find_items(suite.ARCHS) if suite.waits_for_soak(i)], KESTREL_WHOLE="1")
-    equal(waits, [], "with KESTREL_WHOLE")
+    whole = lambda: [i.name for i in suite.find_items(suite.ARCHS) if suite.waits_for_soak(i)]
+    equal(with_seed("", whole, KESTREL_WHOLE="1"), [], "with KESTREL_WHOLE")
 
 
 def check_takes_what_is_short(_):
@@ -255,7 +255,7 @@ def each_script_runs_with_sanitizers_now_and_then(_):
     equal(with_seed("1", lambda: left_out(True)), scripts, "scripts without sanitizers in make check")
     for item in [i for i in suite.find_items(suite.ARCHS) if i.plain]:
         with_seed("1", lambda of=item: suite.spare_sanitizers([of], False))
-        equal(bool(item.left_out), item.name in parts[1], f"whether {item.name} alone, with the seed, runs over plain programs")
+        equal(bool(item.left_out), item.name in parts[1], f"whether {item.name} alone, with the seed, is plain")
     equal(with_seed("1", lambda: left_out(False), KESTREL_WHOLE="1"), set(), "and in make soak")
 
 
@@ -273,6 +273,6 @@ def a_run_of_everything_says_its_seed(tmp):
 if __name__ == "__main__":
     x.main([a_seed_chooses_a_part, each_script_runs_with_sanitizers_now_and_then, a_run_of_everything_says_its_seed,
             a_soak_counts_what_is_in_its_files, globs_choose_items, glob_without_an_item_is_refused,
-            kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, check_takes_a_script_by_what_it_takes_over_plain_programs,
-            since_takes_what_a_change_concerns,
+            kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short,
+            check_takes_a_script_by_what_it_takes_over_plain_programs, since_takes_what_a_change_concerns,
             each_glob_over_tests_reaches_the_program, an_item_does_not_run_beside_itself, a_run_that_is_interrupted_leaves_no_files, an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])
