@@ -200,6 +200,7 @@ dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_
 	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
 	l->matched = c->necbs;
 	if (error == 0 && l->matches != 0)
+	l->clause = UINT32_MAX; /* what is said from here on is of all of them */
 		error = copy_out(l->matches, matches, c->d.h.clauses.count * sizeof(*matches));
 	kfree(matches);
 	if (error != 0)

@@ -64,8 +64,8 @@ extern struct dtrace_cpu dtrace_cpus[];
 
 /*
  * Puts the clauses of a loaded image at their probes. matches[], unless it is NULL, gets the number
- * of probes of each clause. 0; -ENOMEM; or the error of a probe that cannot be made, and then err
- * has a sentence, if errlen > 0.
+ * of probes of each clause. 0; -ENOMEM; or the error of a probe that cannot be made, or -E2BIG, and
+ * then err has a sentence, if errlen > 0.
  */
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
