@@ -345,9 +345,10 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, uint8_t *image, s
 	int error = dtrace_owner_begin();
 	bool lowered = false;
 
+	if (error != 0)
+		return error;
 	list_append(&consumers, &c->link);
-	if (error == 0)
-		error = dtrace_consumer_load(c, l, image, size);
+	error = dtrace_consumer_load(c, l, image, size);
 	while (error == -ENOMEM && dif_lower_sizes(&h->options)) { /* as dtrace does */
 		lowered = true;
 		error = dtrace_consumer_load(c, l, image, size);
