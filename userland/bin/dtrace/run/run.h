@@ -224,6 +224,8 @@ struct object {
 };
 /* What a process that executes the program maps; NULL: nothing, or it has ended. */
 struct object *object_mapped(uint32_t pid, const char *program);
+/* Frees such a list. */
+void object_free(struct object *list);
 /* What the program's dynamic linker will map. */
 struct object *object_needed(const char *program);
 /* What has that name in the folders of a list, or where libraries are; NULL: nothing. */

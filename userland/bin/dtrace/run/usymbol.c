@@ -40,6 +40,8 @@ struct elf_segment {
 #define SEGMENT_LOAD   1
 #define SEGMENT_INTERP 3
 #define SEGMENT_EXEC   1
+#define PAGE_BITS      12
+#define MISSES         64
 
 static struct executable {
 	struct executable *next, *same; /* same: the first one of this file */
@@ -58,6 +60,8 @@ static struct process {
 	struct process *next;
 	uint64_t program; /* DIF_B_PROGRAM */
 	struct object *objects;
+	uint64_t missed[MISSES]; /* pages of addresses that were in none when it was looked last */
+	unsigned misses;         /* where the next one goes */
 } * processes;
 
 /* The bytes of a table of `count` elements; NULL: they are not in the file. */
@@ -219,30 +223,47 @@ usymbol_program(uint32_t program)
 	return find(program)->same->number;
 }
 
+static const struct object *
+object_at(const struct object *o, uint64_t address)
+{
+	while (o != NULL && (address < o->start || address >= o->end))
+		o = o->next;
+	return o;
+}
+
 /* Where an address is in its file, by its libraries. NULL: nowhere. */
 static const struct object *
 find_object(uint64_t program, const char *path, uint64_t address)
 {
 	struct process *p = processes;
-	struct object *o, *now;
+	const struct object *o;
+	struct object *now;
 
 	while (p != NULL && p->program != program)
 		p = p->next;
 	if (p == NULL) {
 		p = dt_alloc(sizeof(*p));
-		*p = (struct process){processes, program, NULL};
+		*p = (struct process){.next = processes, .program = program};
 		processes = p;
 	}
-	for (o = p->objects; o != NULL; o = o->next)
-		if (address >= o->start && address < o->end)
-			return o;
+	o = object_at(p->objects, address);
+	for (unsigned i = 0; i < MISSES && o == NULL; i++)
+		if (p->missed[i] == (address >> PAGE_BITS) + 1)
+			return NULL;
+	if (o != NULL)
+		return o;
 	now = object_mapped((uint32_t)program, path); /* it may have mapped more */
-	for (o = now; o != NULL; o = o->next)
-		if (address >= o->start && address < o->end) {
-			p->objects = now;
-			return o;
-		}
-	return NULL;
+	o = object_at(now, address);
+	if (o == NULL) {
+		/* Most are no addresses of code at all, and come again with the next stack. */
+		p->missed[p->misses++ % MISSES] = (address >> PAGE_BITS) + 1;
+		object_free(now);
+		return NULL;
+	}
+	memset(p->missed, 0, sizeof(p->missed));
+	object_free(p->objects);
+	p->objects = now;
+	return o;
 }
 
 /* The file whose code has an address, and where there. NULL: none. */
