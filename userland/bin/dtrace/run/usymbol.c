@@ -144,18 +144,22 @@ code_offset(const struct executable *p, uint64_t *address)
 	return false;
 }
 
-/* The inverse. */
+/* The inverse; also of what is before the segment in its first page, which is mapped with it. */
 static bool
 code_address(const struct executable *p, uint64_t *offset)
 {
 	const struct elf_segment *s;
 	unsigned i = 0;
 
-	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL)
-		if ((s->flags & SEGMENT_EXEC) && *offset - s->offset < s->filesz) {
+	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL) {
+		uint64_t before = s->offset % (1u << PAGE_BITS);
+
+		if ((s->flags & SEGMENT_EXEC) &&
+		    *offset - s->offset + before < s->filesz + before) {
 			*offset += s->vaddr - s->offset;
 			return true;
 		}
+	}
 	return false;
 }
 
