@@ -195,13 +195,16 @@ find_file(uint32_t number, const char *path)
 
 	while (p != NULL && strcmp(p->path, path) != 0)
 		p = p->next;
-	same = p;
-	if (p != NULL && number == 0)
-		return p->same;
+	same = p != NULL ? p->same : NULL;
+	if (same != NULL && (number == 0 || same->number == 0)) {
+		if (number != 0)
+			same->number = number; /* it was a library only, until now */
+		return same;
+	}
 	p = dt_alloc(sizeof(*p));
 	p->number = number;
 	p->path = dt_format("%s", path);
-	p->same = same != NULL ? same->same : p;
+	p->same = same != NULL ? same : p;
 	if (same == NULL)
 		open_file(p, p->path);
 	p->next = executables;
@@ -354,22 +357,17 @@ usymbol_each(const char *path, const char *glob, void (*f)(const struct usymbol 
 bool
 usymbol_offset(const char *path, uint64_t *address)
 {
-	struct executable p = {0};
-
-	open_file(&p, path);
-	return code_offset(&p, address);
+	return code_offset(find_file(0, path), address);
 }
 
 const char *
 usymbol_linker(const char *path)
 {
-	struct executable p = {0};
-	const struct elf_segment *s;
+	const struct executable *p = find_file(0, path);
 	unsigned i = 0;
+	const struct elf_segment *s = next_segment(p, SEGMENT_INTERP, &i);
 
-	open_file(&p, path);
-	s = next_segment(&p, SEGMENT_INTERP, &i);
-	return s != NULL && s->filesz > 0 && s->offset < p.size && s->filesz <= p.size - s->offset
-		   ? dt_strndup((const char *)p.file + s->offset, s->filesz - 1)
+	return s != NULL && s->filesz > 0 && s->offset < p->size && s->filesz <= p->size - s->offset
+		   ? dt_strndup((const char *)p->file + s->offset, s->filesz - 1)
 		   : NULL;
 }
