@@ -71,7 +71,7 @@ BUDGETS = {
     "userland/bin/dtrace": 3121,
     "userland/bin/dtrace/check": 3450,
     "userland/bin/dtrace/gen": 1622,
-    "userland/bin/dtrace/read": 2610,
+    "userland/bin/dtrace/read": 2627,
     "userland/bin/dtrace/run": 3685,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
