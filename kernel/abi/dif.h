@@ -271,7 +271,7 @@ struct dif_status {
 /*
  * Loads an image. EINVAL: it is refused, and dif_load says why and where; ENOMEM; EBUSY: there is
  * one already; ENOSPC: there is no room for probes that it makes; EAGAIN: one of these has gone
- * meanwhile.
+ * meanwhile; E2BIG: its names of probes are too many, or mean too many.
  */
 #define DIF_IOC_LOAD 0x4401 /* struct dif_load * */
 struct dif_load {
@@ -282,7 +282,7 @@ struct dif_load {
 	uint32_t matched; /* out: clauses at probes */
 	uint64_t
 	    matches; /* address of uint32_t for each clause, or 0: receives the probes it matches */
-	char error[96]; /* out, EINVAL, ENOSPC, EAGAIN: a sentence */
+	char error[96]; /* out, EINVAL, ENOSPC, EAGAIN, E2BIG: a sentence */
 };
 /* Fires BEGIN on this CPU, then switches the probes on. EINVAL if there is no image, or they
  * were on before. */

@@ -162,6 +162,13 @@ dtrace_consumer_open(int *error)
 }
 
 void
+dtrace_consumer_free(struct dtrace_consumer *c)
+{
+	uprobe_in_free(&c->pids);
+	kmap_free(c);
+}
+
+void
 dtrace_detach(struct dtrace_consumer *c)
 {
 	mutex_lock(&dtrace_lock);
@@ -170,8 +177,7 @@ dtrace_detach(struct dtrace_consumer *c)
 	if (list_empty(&consumers))
 		dtrace_owner_end();
 	mutex_unlock(&dtrace_lock);
-	uprobe_in_free(&c->pids); /* without the lock: this may close files */
-	kmap_free(c);
+	dtrace_consumer_free(c);
 }
 
 int
@@ -194,6 +200,7 @@ dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_
 		strlcpy(l->error, why.error, sizeof(l->error));
 	if (error != 0)
 		return error;
+	l->clause = UINT32_MAX; /* what is said from here on is of all of them */
 	if (image != NULL && ((const struct dif_header *)image)->options.deadman_ns == 0)
 		c->d.h.options.deadman_ns = (uint64_t)deadman_s * 1000000000;
 	matches = kzalloc((c->d.h.clauses.count + 1) * sizeof(*matches));
@@ -271,8 +278,8 @@ dtrace_consumer_go(struct dtrace_consumer *c)
 	return error != 0 ? error : dtrace_go(c);
 }
 
-/* Gives the file the consumer that began with the boot. The file's own consumer goes; it is empty,
- * but may have made probes in processes. */
+/* Gives the file the consumer that began with the boot. The file's own consumer, which is empty, is
+ * not among the consumers any more. */
 int
 dtrace_consumer_claim(struct dtrace_consumer **by)
 {
@@ -286,8 +293,6 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	if (error != 0)
 		return error;
 	list_remove(&c->link);
-	uprobe_in_free(&c->pids);
-	kmap_free(c);
 	*by = anonymous;
 	__atomic_store_n(&anonymous->d.alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in dif_is_alive(), which must not see the old sign of
@@ -340,9 +345,10 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, uint8_t *image, s
 	int error = dtrace_owner_begin();
 	bool lowered = false;
 
+	if (error != 0)
+		return error;
 	list_append(&consumers, &c->link);
-	if (error == 0)
-		error = dtrace_consumer_load(c, l, image, size);
+	error = dtrace_consumer_load(c, l, image, size);
 	while (error == -ENOMEM && dif_lower_sizes(&h->options)) { /* as dtrace does */
 		lowered = true;
 		error = dtrace_consumer_load(c, l, image, size);

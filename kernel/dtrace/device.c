@@ -1,6 +1,6 @@
 /*
  * device.c - /dev/dtrace: consumers, by the requests of kernel/abi/dif.h. Locking: dtrace_lock,
- * around each request.
+ * around each request, but not while one makes or frees probes in processes.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
@@ -317,14 +317,18 @@ dtrace_dev_serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 static int64_t
 dtrace_dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
+	struct dtrace_consumer *c;
 	int64_t result;
 
 	mutex_lock(&dtrace_lock);
+	c = f->priv;
 	result = request == DIF_IOC_ANON
 		     ? dtrace_consumer_claim((struct dtrace_consumer **)&f->priv)
 		     : dtrace_dev_serve(f->priv, request, arg);
 	((struct dtrace_consumer *)f->priv)->pid = curproc()->pid;
 	mutex_unlock(&dtrace_lock);
+	if (request == DIF_IOC_ANON && result == 0)
+		dtrace_consumer_free(c);
 	return result;
 }
 

@@ -64,8 +64,8 @@ extern struct dtrace_cpu dtrace_cpus[];
 
 /*
  * Puts the clauses of a loaded image at their probes. matches[], unless it is NULL, gets the number
- * of probes of each clause. 0; -ENOMEM; or the error of a probe that cannot be made, and then err
- * has a sentence, if errlen > 0.
+ * of probes of each clause. 0; -ENOMEM; or the error of a probe that cannot be made, or -E2BIG, and
+ * then err has a sentence, if errlen > 0.
  */
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
@@ -96,7 +96,10 @@ int dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const ui
 int dtrace_consumer_go(struct dtrace_consumer *c);
 /* Commits and discards what other CPUs have ended, on all CPUs. */
 void dtrace_clean(struct dtrace_consumer *c);
-/* Frees *by, which has no image, for the one that began with the boot. 0, -ENOENT or -errno. */
+/*
+ * Puts the one that began with the boot in the place of *by, which has no image. 0, and the caller
+ * frees what was there, after dtrace_lock; -ENOENT; or -errno.
+ */
 int dtrace_consumer_claim(struct dtrace_consumer **by);
 /* Begins with what the boot image brought, for whoever claims it. */
 void dtrace_consumer_boot(const char *path);
@@ -109,6 +112,9 @@ void dtrace_consumer_boot(const char *path);
 int dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, bool waits,
 		  dtrace_upcall *upcall, struct dtrace_consumer **to);
 void dtrace_detach(struct dtrace_consumer *c);
+/* Frees a consumer without an image, and its probes in processes. Without dtrace_lock: this may
+ * close files. */
+void dtrace_consumer_free(struct dtrace_consumer *c);
 /*
  * Ends the programs of `from`, and runs those of `to`, which waited, instead: each firing runs one
  * of the two. If from is NULL, those of `to` just begin. dtrace_lock is not held. Thread context.

@@ -12,6 +12,7 @@
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
@@ -24,7 +25,9 @@
 #include "ktr/port.h"
 #include "ktr/sdt.h"
 
-#define WITHIN_MAX 4u /* firings within firings */
+#define WITHIN_MAX 4u         /* firings within firings */
+#define ECBS_MAX   (1u << 20) /* clauses at probes, of one consumer */
+#define NAMES_MAX  (1u << 20) /* bytes of all clauses' names, which may share one long text */
 
 struct mutex dtrace_lock = MUTEX_INIT("dtrace");
 
@@ -400,16 +403,28 @@ is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *s
 	return n == 0 || uprobe_in_other(site, c->pids) ? 0 : n;
 }
 
+/* Each name of a clause is compared with each probe. */
+static bool
+names_fit(const struct dtrace_consumer *c)
+{
+	size_t letters = 0;
+
+	for (uint32_t i = 0; i < c->d.h.clauses.count && letters <= NAMES_MAX; i++)
+		letters += strlen(c->d.strings + c->d.clauses[i].probes);
+	return letters <= NAMES_MAX;
+}
+
 /* Makes the clauses at each probe, in the order of the probes' ids and then of the image; or, if
- * not `make`, only counts them. */
+ * not `make`, only counts them, up to somewhat more than there may be. */
 static void
 make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 {
 	uint32_t ecbs = 0, probes = 0;
 
-	for (uint32_t id = DIF_PROBE_BEGIN; id < DTRACE_OWN + ktr_site_count(); id++) {
+	for (uint32_t id = DIF_PROBE_BEGIN; id < DTRACE_OWN + ktr_site_count() && ecbs <= ECBS_MAX;
+	     id++) {
 		const struct ktr_site *site = dtrace_probe_site(id);
-		uint32_t before = ecbs;
+		uint32_t before = ecbs; /* one probe adds less than NAMES_MAX */
 		struct ktr_probe_name name;
 
 		if (!ktr_site_is_probe(site) || dtrace_probe_id(site) != id)
@@ -486,12 +501,22 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t err
 	static uint64_t predicates;
 	int error;
 
+	if (!names_fit(c)) {
+		strlcpy(err, "the clauses have more names of probes than the kernel compares",
+			errlen);
+		return -E2BIG;
+	}
 	c->predicates = predicates;
 	predicates += c->d.h.clauses.count;
 	ktr_port_lock(); /* nobody makes or frees a site between the two passes */
 	error = make_named(c, err, errlen);
-	if (error == 0) {
+	if (error == 0)
 		make_ecbs(c, NULL, false);
+	if (error == 0 && c->necbs > ECBS_MAX) {
+		snprintf(err, errlen, "the clauses' names mean more than %u probes", ECBS_MAX);
+		error = -E2BIG;
+	}
+	if (error == 0) {
 		c->ecbs = kmap_alloc((c->necbs + 1) * sizeof(*c->ecbs));
 		c->probes =
 		    kzalloc((c->nprobes + 1) * sizeof(*c->probes)); /* strings: read directly */

@@ -13,7 +13,8 @@
  *
  * Locking: programs run with interrupts off, and on a CPU one at a time, which the caller sees to.
  * What is per CPU is written by that CPU's programs only. The functions that read, clean or free it
- * say what must be true. In the kernel, dtrace_lock is around each request of a consumer.
+ * say what must be true. In the kernel, dtrace_lock is around each request of a consumer
+ * that concerns the engine.
  *
  * Files, in reading order: port.h (what the engine asks), load.c, verify.c, decode.c, run.c,
  * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; of any kernel:

@@ -20,9 +20,11 @@ const struct kprobe_events *kprobe_events;
 
 /*
  * A group's name stays when its last event goes: directories that are still open refer to it. So
- * there is a limit.
+ * there is a limit, which also keeps a look into events/ short: it asks for each group whether one
+ * of the sites is in it.
  */
-static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
+#define GROUPS_MAX 256u
+static const char *groups[GROUPS_MAX];          /* atomic */
 static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
 const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
 
@@ -36,10 +38,10 @@ group_find_or_make(const char *group)
 	for (unsigned i = 0; i < KPROBE_AT_EVENT; i++)
 		if (strcmp(kprobe_groups[i], group) == 0)
 			return kprobe_groups[i];
-	for (; n < KTR_DYNAMIC_SITES && groups[n] != NULL; n++)
+	for (; n < GROUPS_MAX && groups[n] != NULL; n++)
 		if (strcmp(groups[n], group) == 0)
 			return groups[n];
-	copy = n < KTR_DYNAMIC_SITES ? kmalloc(strlen(group) + 1) : NULL;
+	copy = n < GROUPS_MAX ? kmalloc(strlen(group) + 1) : NULL;
 	if (copy == NULL)
 		return NULL;
 	memcpy(copy, group, strlen(group) + 1);
@@ -56,10 +58,10 @@ kprobe_group_set(const struct ktr_site *site, const char *group, char *err, size
 	__atomic_store_n(&of_sites[site - ktr_dynamic_sites], name, __ATOMIC_RELEASE);
 	if (name != NULL)
 		return 0;
-	if (groups[KTR_DYNAMIC_SITES - 1] == NULL)
+	if (groups[GROUPS_MAX - 1] == NULL)
 		return -ENOMEM;
 	snprintf(err, errlen, "there were %u groups since the boot, and there is no room for more",
-		 KTR_DYNAMIC_SITES);
+		 GROUPS_MAX);
 	return -ENOSPC;
 }
 
@@ -75,7 +77,7 @@ kprobe_group(const struct ktr_site *site)
 const char *
 kprobe_group_at(unsigned n)
 {
-	return n < KTR_DYNAMIC_SITES ? __atomic_load_n(&groups[n], __ATOMIC_ACQUIRE) : NULL;
+	return n < GROUPS_MAX ? __atomic_load_n(&groups[n], __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* ---- the probes of an event ---- */

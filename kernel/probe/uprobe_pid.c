@@ -160,16 +160,17 @@ uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t 
 		ktr_port_lock();
 		k->user.pid = in->pid;
 		k->user.entry = in->kind == UPROBE_ENTRY;
-		k->site = uprobe_make_site(in, def, err, errlen);
+		there = uprobe_in_is_there(in, text, *to); /* made by another thread meanwhile */
+		k->site = there ? NULL : uprobe_make_site(in, def, err, errlen);
 		if (k->site != NULL) {
 			list_append(&kprobes, &k->link);
 			k->user.mine = *to;
 			*to = k;
-		} else {
+		} else if (!there) {
 			error = -ENOSPC;
 		}
 		ktr_port_unlock();
-		if (error != 0)
+		if (there || error != 0)
 			kprobe_free(k);
 	}
 	kfree(def);

@@ -267,7 +267,7 @@ def pid_provider():
 
 @portable_test("D's provider pid in libraries: by short names, by -c and by -p, in one that is mapped later; of two names the better one; names of addresses there")
 def pid_libraries():
-    calls, names, later, wrong, both, many = boot(
+    calls, names, later, wrong, both, many, named = boot(
         "dtrace -qn 'pid$target:libc:write:entry { @[probemod, probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\", probefunc] = count(); } "
         "pid$target::__write:entry { @[\"again\", probefunc] = count(); }' -c 'lt probed 1'\necho =====\n"
         "lt probed > /dev/null & p=$!\n"
@@ -277,7 +277,14 @@ def pid_libraries():
         "dtrace -n 'pid$target:libnosuch:malloc:entry' -c 'lt x' 2>&1\ndtrace -n 'pid$target:libc:nosuch:entry' -c 'lt x' 2>&1\necho =====\n"
         "dtrace -qn 'pid$target:a.out:__write:entry, pid$target:a.out:write:entry { @[probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\"] = count(); }' "
         "-c 'linux_test probed 1'\necho =====\ncd /bin; dtrace -ln 'pid$target:a.out:[a-k]*:' -c ./linux_test | grep -c 'entry$'\n"
-        "dtrace -qn 'pid$target:a.out:[a-k]*:, pid$target:a.out:probed_*: { @[probefunc] = count(); } END { trunc(@, 40); }' -c 'linux_test probed 1' | grep -o 'probed_ten *[0-9]*$'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
+        "dtrace -qn 'pid$target:a.out:[a-k]*:, pid$target:a.out:probed_*: { @[probefunc] = count(); } END { trunc(@, 40); }' -c 'linux_test probed 1' | grep -o 'probed_ten *[0-9]*$'\necho =====\n"
+        "list() { dtrace -ln \"$1\" -c \"$2\" 2>&1 | grep -v PROVIDER; }\n"
+        "list 'pid$target:libc:free:entry, pid$target:libc:raise:entry, pid$target:libc:lseek*:entry' 'lt x'\n"
+        "cp /lib/libm.so.6 /tmp/libc-m.so; export LD_PRELOAD=/tmp/libc-m.so\n"
+        "list 'pid$target:libc:cbrt:entry' 'lt x'\nlist 'pid$target:libc:frexp:entry' 'lt x'\n"
+        "dtrace -n 'pid$target::nosuch:entry' -c 'lt x' 2>&1\nunset LD_PRELOAD\n"
+        "ln -s /bin/linux_test /tmp/called; list 'pid$target:called:probed_leaf:entry' '/tmp/called x'\n"
+        "cd /bin; PATH=.:/bin; list 'pid$target::probed_leaf:entry' 'linux_test x'\n", smp=2, options=dynamic_program("/bin/lt") + FILE).expect().out.replace("\r", "").split("=====\n")
     writes = check_match(r"^  syscall +write +(\d+)$", calls, "system calls")[1]
     check_eq(re.findall(r"^  (libc\S+|again) +(\w+) +(\d+)$", calls, re.M), [("again", "write", writes), ("libc.so.6", "write", writes)], "calls in a library")
     check_match(r"^  libc.so.6 +libc.so.6`rand +libc.so.6 +\d+$", names, "a function of a library, and its name")
@@ -285,6 +292,10 @@ def pid_libraries():
     check_match(r"D_PDESC_ZERO.*neither /bin/lt nor a library of it is called libnosuch\n.*D_PROC_FUNC.*no function of /lib/libc.so.6 matches", wrong, "what is not there")
     writes = check_match(r"^  syscall +(\d+)$", both, "system calls")[1]
     check_eq(re.findall(r"^  write +(\d+)$", both, re.M), [str(2 * int(writes))], "two names of one function, which is called by the better one, and each of which runs the clause")
+    wanted = [("libc.so.6", name) for name in ("free", "raise", "lseek", "frexp")] + [("libc-m.so", name) for name in ("cbrt", "frexp")]
+    check_eq(sorted(re.findall(r"^ *\d+ +pid\d+ +(\S+) +(\w+) entry$", named, re.M)),
+             sorted(wanted + [("called", "probed_leaf"), ("linux_test", "probed_leaf")]), f"names:\n{named}")
+    check_match(r"D_PROC_FUNC.*no function of /bin/lt or its libraries matches", named, "several files were looked at")
     check(600 < int(many.split()[0]) < 1280 and re.search(r"\nprobed_ten +2\n", many) is not None, f"entries and returns of hundreds of functions: {many}")
 
 

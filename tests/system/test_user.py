@@ -47,6 +47,9 @@ def anonymous():
         for line in ("again: -16", "started: nproc", "started: user_test", "calls: many",
                      "nothing to claim: No such file or directory"):
             check(line in lines, f"found no line \"{line}\"")
+        guest = boot("dtrace -qn 'fbt::uprobe_in_free:entry { @[`dtrace_lock.owner == curthread] = count(); } "
+                     "END { printa(\"locked %d %@d\\n\", @); }' -c 'user_test claim'\n", options=options)
+        check_eq(re.findall(r"^locked .*?(?=\r?$)", guest.out, re.M), ["locked 0 2"], "who claims frees probes without the lock")
         image.write_bytes(gen[:-8])
         guest = boot("user_test claim\n", options=options)
         check("dtrace: /boot/dtrace.dif: not loaded: the image has not the size that it says" in guest.out,

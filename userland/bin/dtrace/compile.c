@@ -186,7 +186,8 @@ complete_names(struct clause *c, unsigned fields)
 			dt_error(p->at, "D_PDESC_INVAL",
 				 "%s: found too many colons, expected at most %u", p->text,
 				 fields < 4 ? fields - 1 : 3);
-		p->text = dt_format("%s", pid_probes(p->at, full, target_command));
+		p->text = full;
+		p = pid_probes(p, target_command);
 	}
 }
 

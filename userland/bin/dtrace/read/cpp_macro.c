@@ -11,6 +11,9 @@
 #define MAX_MACROS 100000u    /* that are expanded in all */
 #define MAX_NESTED 32u
 
+/* Behind a name that was found within its own macro: it is that of no macro, wherever it goes. */
+#define SETTLED '\1'
+
 static struct macro {
 	struct macro *next;
 	const char *name, *body;
@@ -52,7 +55,9 @@ joins(char a, char b)
 static void
 put_apart(struct buffer *to, const char *text, size_t size, bool edge)
 {
-	if (edge && size > 0 && to->size > 0 && joins((char)to->data[to->size - 1], *text))
+	size_t end = to->size - (to->size > 0 && to->data[to->size - 1] == SETTLED);
+
+	if (edge && size > 0 && end > 0 && joins((char)to->data[end - 1], *text))
 		cpp_put(to, " ", 1);
 	cpp_put(to, text, size);
 }
@@ -168,6 +173,23 @@ read_arguments(const struct macro *m, const char *p, char *args[MAX_ARGS], unsig
 	return NULL;
 }
 
+/* Takes the marks out, when no macro is left to be expanded. */
+static void
+put_unmarked(struct buffer *b, size_t from)
+{
+	size_t to = from, n;
+
+	if (nested > 0)
+		return;
+	buffer_add(b, "", 1);
+	for (size_t at = from; at < b->size - 1; at += n) {
+		n = cpp_token_size((char *)b->data + at);
+		memmove(b->data + to, b->data + at, n);
+		to += b->data[to] == SETTLED ? 0 : n;
+	}
+	b->size = to;
+}
+
 char *
 cpp_expanded(const char *text)
 {
@@ -180,6 +202,7 @@ cpp_expanded(const char *text)
 	nested--;
 	if (rest != NULL)
 		cpp_put(&b, rest, strlen(rest));
+	put_unmarked(&b, 0);
 	buffer_add(&b, "", 1);
 	return (char *)b.data;
 }
@@ -190,7 +213,7 @@ put_quoted(struct buffer *to, const char *text)
 	cpp_put(to, "\"", 1);
 	for (size_t n; *text != '\0'; text += n) {
 		n = cpp_token_size(text);
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n && *text != SETTLED; i++) {
 			if (text[i] == '"' || (text[i] == '\\' && (*text == '"' || *text == '\'')))
 				cpp_put(to, "\\", 1);
 			cpp_put(to, text + i, 1);
@@ -217,6 +240,7 @@ substituted(const struct macro *m, char *const *args, unsigned count)
 			next = cpp_skip_blanks(cpp_skip_blanks(p) + 2);
 			paste = true;
 			edge = false;
+			b.size -= b.size > 0 && b.data[b.size - 1] == SETTLED;
 			continue;
 		}
 		while (n < m->count && (strlen(m->parameters[n]) != size ||
@@ -259,10 +283,12 @@ const char *
 cpp_expand(struct buffer *to, const char *text, bool goes_on)
 {
 	bool edge = true;
+	size_t from = to->size;
 
 	for (const char *p = text, *next; *p != '\0'; p = next) {
 		size_t size = cpp_token_size(p);
-		struct macro *m = lex_name_size(p) > 0 ? find(p, size) : NULL;
+		bool name = lex_name_size(p) > 0 && p[size] != SETTLED;
+		struct macro *m = name ? find(p, size) : NULL;
 		char *args[MAX_ARGS];
 		unsigned count = 0;
 		const char *after = p + size + strspn(p + size, " \t\r\n\f\v");
@@ -278,6 +304,8 @@ cpp_expand(struct buffer *to, const char *text, bool goes_on)
 		if (m == NULL || m->expanding ||
 		    (m->function && *after != '(' && !(goes_on && *after == '\0'))) {
 			put_apart(to, p, size, edge);
+			if (m != NULL && m->expanding)
+				cpp_put(to, (char[]){SETTLED}, 1);
 			edge = false;
 			continue;
 		}
@@ -302,6 +330,7 @@ cpp_expand(struct buffer *to, const char *text, bool goes_on)
 		if (after != NULL)
 			next = followed(after, next);
 	}
+	put_unmarked(to, from);
 	return NULL;
 }
 

@@ -17,11 +17,25 @@
 #include "userland/bin/dtrace/files.h"
 
 static struct object **
-object_add(struct object **last, struct object o)
+object_add(struct object **last, const char *path, struct object o)
 {
-	*last = dt_alloc(sizeof(o));
+	size_t size = strlen(path) + 1;
+
+	*last = malloc(sizeof(o) + size);
+	if (*last == NULL)
+		err(1, "memory");
 	**last = o;
+	(*last)->path = memcpy(*last + 1, path, size);
 	return &(*last)->next;
+}
+
+void
+object_free(struct object *list)
+{
+	for (struct object *next; list != NULL; list = next) {
+		next = list->next;
+		free(list);
+	}
 }
 
 static bool
@@ -36,11 +50,14 @@ struct object *
 object_mapped(uint32_t pid, const char *program)
 {
 	struct object *list = NULL, **last = &list;
-	char *text = file_read_text(dt_format("/proc/%u/maps", pid)), *line;
+	char exe[32], maps[32], *text, *rest, *line;
 
-	if (!is_same_file(dt_format("/proc/%u/exe", pid), program))
+	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
+	snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
+	if (!is_same_file(exe, program))
 		return NULL;
-	while ((line = strsep(&text, "\n")) != NULL) {
+	rest = text = file_read_text(maps);
+	while ((line = strsep(&rest, "\n")) != NULL) {
 		unsigned long start, end, offset;
 		int path = 0;
 		char x;
@@ -48,9 +65,10 @@ object_mapped(uint32_t pid, const char *program)
 		if (sscanf(line, "%lx-%lx %*c%*c%c%*c %lx %*s %*s %n", &start, &end, &x, &offset,
 			   &path) == 4 &&
 		    x == 'x' && line[path] == '/' && !is_same_file(line + path, program))
-			last = object_add(last, (struct object){NULL, dt_format("%s", line + path),
-								start, end, offset});
+			last = object_add(last, line + path,
+					  (struct object){NULL, NULL, start, end, offset});
 	}
+	free(text);
 	return list;
 }
 
@@ -63,9 +81,11 @@ add_line(struct object **last, char *line)
 	path = path != NULL ? path + 4 : line + strspn(line, "\t ");
 	if (end == NULL || end < path || memchr(path, '/', (size_t)(end - path)) == NULL)
 		return last;
-	return object_add(last,
-			  (struct object){
-			      .path = realpath(dt_strndup(path, (size_t)(end - path)), NULL)});
+	path = realpath(dt_strndup(path, (size_t)(end - path)), NULL);
+	if (path != NULL) /* it has not gone since */
+		last = object_add(last, path, (struct object){0});
+	free(path);
+	return last;
 }
 
 struct object *
@@ -145,6 +165,6 @@ object_later(const struct object *list, const char *name)
 		found = *folder != '\0' ? find_in(folder, name) : NULL;
 	}
 	if (found != NULL)
-		object_add(&later, (struct object){.path = found});
+		object_add(&later, found, (struct object){0});
 	return later;
 }

@@ -21,11 +21,31 @@ struct wanted {
 	const char *full;
 	struct dif_probe name;
 	struct dif_pid pid;
-	bool exact; /* it names one function */
-	unsigned made;
-	bool given;          /* a probe has the function's name as it was given */
-	const char *renamed; /* the name that a probe has instead */
+	bool exact;               /* it names one function */
+	unsigned files;           /* that were looked at */
+	struct probe_spec *names; /* of the probes that were made */
 };
+
+/*
+ * Notes what the probe is called that has just been made: its module and its function may have got
+ * another name than that of the description, and another one in each file.
+ */
+static void
+note_name(struct wanted *w)
+{
+	bool one = w->name.module[0] != '\0' && strpbrk(w->name.module, "*?[") == NULL;
+	char *text =
+	    dt_format("%s:%s:%s:%s", w->name.provider, one ? w->pid.module : w->name.module,
+		      w->exact ? w->pid.function : w->name.function, w->name.name);
+	struct probe_spec **last = &w->names;
+
+	while (*last != NULL && strcmp((*last)->text, text) != 0)
+		last = &(*last)->next;
+	if (*last != NULL)
+		return;
+	*last = dt_alloc(sizeof(**last));
+	**last = (struct probe_spec){NULL, w->at, text};
+}
 
 static bool
 make(struct wanted *w, uint32_t kind, uint64_t start, uint64_t offset, const char *function,
@@ -37,7 +57,7 @@ make(struct wanted *w, uint32_t kind, uint64_t start, uint64_t offset, const cha
 	snprintf(w->pid.function, sizeof(w->pid.function), "%.127s", function);
 	snprintf(w->pid.name, sizeof(w->pid.name), "%.31s", name);
 	if (consume_pid(&w->pid)) {
-		w->made++;
+		note_name(w);
 		return true;
 	}
 	if (errno == EINVAL && !w->exact)
@@ -68,17 +88,9 @@ static void
 function(const struct usymbol *s, void *arg)
 {
 	struct wanted *w = arg;
-	const char *name = w->exact ? s->first : s->name;
-	bool other = strcmp(s->first, s->name) != 0;
+	const char *name = w->exact ? s->called : s->name;
 	uint64_t offset;
 
-	if (!w->exact && other &&
-	    (w->name.function[0] == '\0' || ktr_glob(w->name.function, s->first)))
-		return; /* it comes by its first name */
-	if (other && w->exact)
-		w->renamed = s->first;
-	else
-		w->given = true;
 	if (is_offset(w->name.name, &offset)) {
 		if (offset >= s->size && s->size != 0)
 			dt_error(w->at, "D_PROC_OFF", "%s: %s has %lu bytes", w->full, name,
@@ -99,6 +111,7 @@ file_probes(struct wanted *w, const char *path)
 	const char *base = strrchr(path, '/');
 	uint64_t offset;
 
+	w->files++;
 	snprintf(w->pid.path, sizeof(w->pid.path), "%s", path);
 	snprintf(w->pid.module, sizeof(w->pid.module), "%.63s",
 		 strcmp(w->name.module, "a.out") == 0 ? "a.out"
@@ -109,27 +122,16 @@ file_probes(struct wanted *w, const char *path)
 	if (!is_offset(w->name.name, &offset) || !usymbol_offset(path, &offset))
 		dt_error(w->at, "D_PROC_NAME", "%s: expected an address of the code of %s", w->full,
 			 w->pid.module);
-	w->given = make(w, DIF_PID_OFFSET, offset, 0, "-", w->name.name);
+	make(w, DIF_PID_OFFSET, offset, 0, "-", w->name.name);
 }
 
-/* The probes' names: modules and functions may have got another than that of the description. */
-static const char *
-made_names(const struct wanted *w)
+struct probe_spec *
+pid_probes(struct probe_spec *spec, const char *command)
 {
-	bool one = w->name.module[0] != '\0' && strpbrk(w->name.module, "*?[") == NULL;
-	const char *names = "";
-
-	for (unsigned other = !w->given; other <= (w->renamed != NULL); other++)
-		names = dt_format("%s%s%s:%s:%s:%s", names, *names != '\0' ? "," : "",
-				  w->name.provider, one ? w->pid.module : w->name.module,
-				  other ? w->renamed : w->name.function, w->name.name);
-	return names;
-}
-
-const char *
-pid_probes(struct place at, const char *full, const char *command)
-{
+	struct place at = spec->at;
+	const char *full = spec->text;
 	struct wanted w = {.at = at, .full = full, .exact = true};
+	struct probe_spec *next = spec->next;
 	struct object program = {0}, *o;
 	uint64_t offset;
 	char *end;
@@ -137,7 +139,7 @@ pid_probes(struct place at, const char *full, const char *command)
 
 	probe_split(full, &w.name);
 	if (strncmp(w.name.provider, "pid", 3) != 0 || !isdigit((unsigned char)w.name.provider[3]))
-		return full;
+		return spec;
 	w.pid.pid = (uint32_t)strtoul(w.name.provider + 3, &end, 10);
 	if (*end != '\0')
 		dt_error(at, "D_PROC_BADPROV", "%s: expected pid and the number of a process",
@@ -176,8 +178,13 @@ pid_probes(struct place at, const char *full, const char *command)
 		dt_error(at, strcmp(w.name.function, "-") == 0 ? "D_PROC_LIB" : "D_PDESC_ZERO",
 			 "%s: neither %s nor a library of it is called %s", full, program.path,
 			 w.name.module);
-	if (w.made == 0)
-		dt_error(at, "D_PROC_FUNC", "%s: no function of %s matches", full, w.pid.path);
+	if (w.names == NULL)
+		dt_error(at, "D_PROC_FUNC", "%s: no function of %s%s matches", full,
+			 w.files == 1 ? w.pid.path : program.path,
+			 w.files == 1 ? "" : " or its libraries");
 	probe_forget();
-	return made_names(&w);
+	for (*spec = *w.names; spec->next != NULL;)
+		spec = spec->next;
+	spec->next = next;
+	return spec;
 }

@@ -200,12 +200,12 @@ const char *usymbol_at(uint64_t program, uint64_t address, uint64_t *start, cons
 uint64_t usymbol_object(uint64_t program, uint64_t address);
 /* A function of a program's file. */
 struct usymbol {
-	const char *name;
-	const char *first; /* of several names for the same, the one to call it by */
-	uint64_t offset;   /* in the file */
-	uint64_t size;     /* 0: not known */
+	const char *name;   /* of those that match, the best */
+	const char *called; /* the same; or the best of all, if it is local or begins with _ */
+	uint64_t offset;    /* in the file */
+	uint64_t size;      /* 0: not known */
 };
-/* Calls f for each name of a function, of the file's symbols, that a glob matches; "": for all. */
+/* Calls f for each function of the file that has a name that a glob matches; "": for all. */
 void usymbol_each(const char *path, const char *glob, void (*f)(const struct usymbol *s, void *arg),
 		  void *arg);
 /* Makes an address in the program's code an offset in its file. False: it is none. */
@@ -224,6 +224,8 @@ struct object {
 };
 /* What a process that executes the program maps; NULL: nothing, or it has ended. */
 struct object *object_mapped(uint32_t pid, const char *program);
+/* Frees such a list. */
+void object_free(struct object *list);
 /* What the program's dynamic linker will map. */
 struct object *object_needed(const char *program);
 /* What has that name in the folders of a list, or where libraries are; NULL: nothing. */
@@ -234,8 +236,8 @@ bool object_is_called(const char *path, const char *name);
 /* ---- the provider pid: pid.c ---- */
 
 /*
- * If a name of four fields is of the provider pid, makes the probes that it names, and returns it
- * as the probes are called. command: the path of what $target will execute; NULL if it does so
- * already.
+ * If a name of four fields is of the provider pid, makes the probes that it names, and puts their
+ * names in its place: there may be several, of which it returns the last. command: the path of what
+ * $target will execute; NULL if it does so already.
  */
-const char *pid_probes(struct place at, const char *full, const char *command);
+struct probe_spec *pid_probes(struct probe_spec *spec, const char *command);

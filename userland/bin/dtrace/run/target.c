@@ -8,6 +8,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,33 @@ static int go_pipe[2];       /* the child waits for its end */
 
 const char *target_command;
 
+/* Its links stay: a program's module is called as the command names it. */
+static const char *
+absolute_path(const char *name)
+{
+	char here[PATH_MAX];
+
+	if (*name == '/' || getcwd(here, sizeof(here)) == NULL)
+		return name;
+	while (strncmp(name, "./", 2) == 0)
+		name += 2;
+	return dt_format("%s/%s", strcmp(here, "/") == 0 ? "" : here, name);
+}
+
 static bool
 is_program(const char *name)
 {
 	const char *path = getenv("PATH");
 
-	target_command = realpath(name, NULL);
-	if (strchr(name, '/') != NULL)
-		return target_command != NULL && access(name, X_OK) == 0;
+	if (strchr(name, '/') != NULL) {
+		target_command = absolute_path(name);
+		return access(name, X_OK) == 0;
+	}
 	for (path = path != NULL ? path : "/bin";; path++) { /* an empty one: where dtrace is */
 		int size = (int)strcspn(path, ":");
 
-		target_command =
-		    dt_format("%.*s/%s", size > 0 ? size : 1, size > 0 ? path : ".", name);
+		target_command = absolute_path(
+		    dt_format("%.*s/%s", size > 0 ? size : 1, size > 0 ? path : ".", name));
 		if (access(target_command, X_OK) == 0)
 			return true;
 		path += size;

@@ -35,11 +35,15 @@ struct elf_segment {
 
 #define SECTION_SYMTAB 2
 #define SECTION_DYNSYM 11
+#define SECTION_VERSYM 0x6fffffff
+#define VERSION_HIDDEN 0x8000
 #define SYMBOL_FUNC    2
 #define SYMBOL_LOCAL   0
 #define SEGMENT_LOAD   1
 #define SEGMENT_INTERP 3
 #define SEGMENT_EXEC   1
+#define PAGE_BITS      12
+#define MISSES         64
 
 static struct executable {
 	struct executable *next, *same; /* same: the first one of this file */
@@ -51,6 +55,7 @@ static struct executable {
 	const struct elf_symbol *symbols;
 	const char *names;
 	uint64_t count, names_size;
+	const uint16_t *versions; /* of each symbol that is exported; NULL: there are none */
 } * executables;
 
 /* The libraries that a process has mapped, while it executed a program. */
@@ -58,13 +63,16 @@ static struct process {
 	struct process *next;
 	uint64_t program; /* DIF_B_PROGRAM */
 	struct object *objects;
+	uint64_t missed[MISSES]; /* pages of addresses that were in none when it was looked last */
+	unsigned misses;         /* where the next one goes */
 } * processes;
 
 /* The bytes of a table of `count` elements; NULL: they are not in the file. */
 static const void *
 table(const struct executable *p, uint64_t offset, uint64_t count, uint64_t element)
 {
-	if (offset > p->size || count > (p->size - offset) / element || offset % 8 != 0)
+	if (offset > p->size || count > (p->size - offset) / element ||
+	    offset % (element % 8 == 0 ? 8 : element) != 0)
 		return NULL;
 	return p->file + offset;
 }
@@ -75,6 +83,7 @@ find_symbols(struct executable *p)
 {
 	const struct elf64_ehdr *h = (const void *)p->file;
 	const struct elf_section *s = table(p, h->shoff, h->shnum, sizeof(*s)), *strings;
+	unsigned from = 0;
 
 	for (unsigned i = 0; s != NULL && i < h->shnum; i++) {
 		if ((s[i].type != SECTION_SYMTAB &&
@@ -90,7 +99,11 @@ find_symbols(struct executable *p)
 		p->count = p->symbols != NULL ? s[i].size / sizeof(*p->symbols) : 0;
 		p->names = (const char *)p->file + strings->offset;
 		p->names_size = strings->size;
+		from = i;
 	}
+	for (unsigned i = 0; p->count > 0 && i < h->shnum; i++)
+		if (s[i].type == SECTION_VERSYM && s[i].link == from)
+			p->versions = table(p, s[i].offset, p->count, sizeof(*p->versions));
 }
 
 /* Reads a file, if it is an executable. */
@@ -140,18 +153,22 @@ code_offset(const struct executable *p, uint64_t *address)
 	return false;
 }
 
-/* The inverse. */
+/* The inverse; also of what is before the segment in its first page, which is mapped with it. */
 static bool
 code_address(const struct executable *p, uint64_t *offset)
 {
 	const struct elf_segment *s;
 	unsigned i = 0;
 
-	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL)
-		if ((s->flags & SEGMENT_EXEC) && *offset - s->offset < s->filesz) {
+	while ((s = next_segment(p, SEGMENT_LOAD, &i)) != NULL) {
+		uint64_t before = s->offset % (1u << PAGE_BITS);
+
+		if ((s->flags & SEGMENT_EXEC) &&
+		    *offset - s->offset + before < s->filesz + before) {
 			*offset += s->vaddr - s->offset;
 			return true;
 		}
+	}
 	return false;
 }
 
@@ -164,19 +181,27 @@ function_name(const struct executable *p, const struct elf_symbol *s)
 		   : NULL;
 }
 
-/* Is a's name the better one for their address? A global one is; then one with fewer underscores,
- * then the first in the alphabet. */
+/* What speaks against a name: it is local, it is there for old programs only, it begins with
+ * underscores, it is long. */
+static uint64_t
+name_faults(const struct executable *p, const struct elf_symbol *s)
+{
+	const char *name = p->names + s->name;
+	bool local = s->info >> 4 == SYMBOL_LOCAL;
+	bool old = p->versions != NULL && (p->versions[s - p->symbols] & VERSION_HIDDEN) != 0;
+
+	return (uint64_t)local << 63 | (uint64_t)old << 62 |
+	       (uint64_t)(uint16_t)strspn(name, "_") << 32 | (uint32_t)strlen(name);
+}
+
+/* Is a's name the better one for their address? If nothing else tells: the first in the alphabet.
+ */
 static bool
 is_better(const struct executable *p, const struct elf_symbol *a, const struct elf_symbol *b)
 {
-	const char *x = p->names + a->name, *y = p->names + b->name;
-	bool local = a->info >> 4 == SYMBOL_LOCAL;
+	uint64_t x = name_faults(p, a), y = name_faults(p, b);
 
-	if (local != (b->info >> 4 == SYMBOL_LOCAL))
-		return !local;
-	if (strspn(x, "_") != strspn(y, "_"))
-		return strspn(x, "_") < strspn(y, "_");
-	return strcmp(x, y) < 0;
+	return x != y ? x < y : strcmp(p->names + a->name, p->names + b->name) < 0;
 }
 
 /* The file of a path; a program has a number. */
@@ -187,13 +212,16 @@ find_file(uint32_t number, const char *path)
 
 	while (p != NULL && strcmp(p->path, path) != 0)
 		p = p->next;
-	same = p;
-	if (p != NULL && number == 0)
-		return p->same;
+	same = p != NULL ? p->same : NULL;
+	if (same != NULL && (number == 0 || same->number == 0)) {
+		if (number != 0)
+			same->number = number; /* it was a library only, until now */
+		return same;
+	}
 	p = dt_alloc(sizeof(*p));
 	p->number = number;
 	p->path = dt_format("%s", path);
-	p->same = same != NULL ? same->same : p;
+	p->same = same != NULL ? same : p;
 	if (same == NULL)
 		open_file(p, p->path);
 	p->next = executables;
@@ -219,30 +247,47 @@ usymbol_program(uint32_t program)
 	return find(program)->same->number;
 }
 
+static const struct object *
+object_at(const struct object *o, uint64_t address)
+{
+	while (o != NULL && (address < o->start || address >= o->end))
+		o = o->next;
+	return o;
+}
+
 /* Where an address is in its file, by its libraries. NULL: nowhere. */
 static const struct object *
 find_object(uint64_t program, const char *path, uint64_t address)
 {
 	struct process *p = processes;
-	struct object *o, *now;
+	const struct object *o;
+	struct object *now;
 
 	while (p != NULL && p->program != program)
 		p = p->next;
 	if (p == NULL) {
 		p = dt_alloc(sizeof(*p));
-		*p = (struct process){processes, program, NULL};
+		*p = (struct process){.next = processes, .program = program};
 		processes = p;
 	}
-	for (o = p->objects; o != NULL; o = o->next)
-		if (address >= o->start && address < o->end)
-			return o;
+	o = object_at(p->objects, address);
+	for (unsigned i = 0; i < MISSES && o == NULL; i++)
+		if (p->missed[i] == (address >> PAGE_BITS) + 1)
+			return NULL;
+	if (o != NULL)
+		return o;
 	now = object_mapped((uint32_t)program, path); /* it may have mapped more */
-	for (o = now; o != NULL; o = o->next)
-		if (address >= o->start && address < o->end) {
-			p->objects = now;
-			return o;
-		}
-	return NULL;
+	o = object_at(now, address);
+	if (o == NULL) {
+		/* Most are no addresses of code at all, and come again with the next stack. */
+		p->missed[p->misses++ % MISSES] = (address >> PAGE_BITS) + 1;
+		object_free(now);
+		return NULL;
+	}
+	memset(p->missed, 0, sizeof(p->missed));
+	object_free(p->objects);
+	p->objects = now;
+	return o;
 }
 
 /* The file whose code has an address, and where there. NULL: none. */
@@ -302,49 +347,55 @@ usymbol_at(uint64_t program, uint64_t address, uint64_t *start, const char **obj
 	return p->names + best->name;
 }
 
+static bool
+is_meant(const char *glob, const char *name)
+{
+	return name != NULL && (*glob == '\0' || ktr_glob(glob, name));
+}
+
 void
 usymbol_each(const char *path, const char *glob, void (*f)(const struct usymbol *s, void *arg),
 	     void *arg)
 {
-	struct executable p = {0};
+	const struct executable *p = find_file(0, path);
 
-	open_file(&p, path);
-	for (uint64_t i = 0; i < p.count; i++) {
-		const struct elf_symbol *s = &p.symbols[i], *first = s;
-		struct usymbol u = {function_name(&p, s), NULL, s->value, s->size};
+	for (uint64_t i = 0; i < p->count; i++) {
+		const struct elf_symbol *s = &p->symbols[i], *best = s, *best_match = s;
+		struct usymbol u = {function_name(p, s), NULL, s->value, s->size};
 
-		if (u.name == NULL || (*glob != '\0' && !ktr_glob(glob, u.name)) ||
-		    !code_offset(&p, &u.offset))
+		if (!is_meant(glob, u.name) || !code_offset(p, &u.offset))
 			continue;
-		for (uint64_t j = 0; j < p.count; j++)
-			if (p.symbols[j].value == s->value && &p.symbols[j] != s &&
-			    function_name(&p, &p.symbols[j]) != NULL &&
-			    is_better(&p, &p.symbols[j], first))
-				first = &p.symbols[j];
-		u.first = p.names + first->name;
-		f(&u, arg);
+		for (uint64_t j = 0; j < p->count; j++) {
+			const struct elf_symbol *t = &p->symbols[j];
+
+			if (t->value != s->value || function_name(p, t) == NULL)
+				continue;
+			if (is_better(p, t, best))
+				best = t;
+			if (is_better(p, t, best_match) && is_meant(glob, p->names + t->name))
+				best_match = t;
+		}
+		u.called =
+		    s->info >> 4 == SYMBOL_LOCAL || *u.name == '_' ? p->names + best->name : u.name;
+		if (best_match == s)
+			f(&u, arg);
 	}
 }
 
 bool
 usymbol_offset(const char *path, uint64_t *address)
 {
-	struct executable p = {0};
-
-	open_file(&p, path);
-	return code_offset(&p, address);
+	return code_offset(find_file(0, path), address);
 }
 
 const char *
 usymbol_linker(const char *path)
 {
-	struct executable p = {0};
-	const struct elf_segment *s;
+	const struct executable *p = find_file(0, path);
 	unsigned i = 0;
+	const struct elf_segment *s = next_segment(p, SEGMENT_INTERP, &i);
 
-	open_file(&p, path);
-	s = next_segment(&p, SEGMENT_INTERP, &i);
-	return s != NULL && s->filesz > 0 && s->offset < p.size && s->filesz <= p.size - s->offset
-		   ? dt_strndup((const char *)p.file + s->offset, s->filesz - 1)
+	return s != NULL && s->filesz > 0 && s->offset < p->size && s->filesz <= p->size - s->offset
+		   ? dt_strndup((const char *)p->file + s->offset, s->filesz - 1)
 		   : NULL;
 }
