@@ -16,7 +16,8 @@ LINE = "/* " + "x" * 990 + " */ BEGIN { n++; }\n"
 SCRIPTS = {
     # Each CPU counts by itself: a number that all count would be taken twice, and make one element of two.
     # A CPU's element of n is there before the memory is full: without it each statement would lose two.
-    "vars": "BEGIN { n[0] = 1; n[1] = 1; n[2] = 1; n[3] = 1; }\nsyscall:::entry {\n" + "x[cpu, n[cpu]++] = 1;\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n",
+    "vars": "BEGIN { n[0] = 1; n[1] = 1; n[2] = 1; n[3] = 1; }\n"
+            "syscall:::entry {\n" + "x[cpu, n[cpu]++] = 1;\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n",
     "aggs": "syscall:::entry {\n" + "@x[n++] = count();\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n"
             "END { printa(\"%@d\\n\", @); trunc(@); trunc(@x); }\n",
     "clauses": "".join(f"BEGIN {{ n += {i}; }}\nsyscall::getppid:entry /pid == {i}/ {{ @[{i}] = count(); }}\n" for i in range(500)) +
