@@ -64,9 +64,12 @@ tracefs_end(void)
 int
 tracefs_hold(const struct vnode *vn)
 {
-	int error = tracefs_is_unlocked(vn) ? 0 : tracefs_begin(vn);
+	int error;
 
-	if (error == 0 && !tracefs_is_unlocked(vn)) {
+	if (tracefs_is_unlocked(vn))
+		return 0;
+	error = tracefs_begin(vn);
+	if (error == 0) {
 		tracefs_instance(vn)->users++;
 		tracefs_end();
 	}

@@ -168,14 +168,10 @@ stack_size(bool secure)
 static int
 map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
 {
-	uint64_t limit = page_round_down(proc_limit(RLIMIT_STACK));
-	const struct area_source from = {.grows_to =
-					     size < VM_STACK_SIZE && size < limit
-						 ? (limit < VM_STACK_SIZE ? limit : VM_STACK_SIZE)
-						 : size,
-					 .space_max = proc_limit(RLIMIT_AS)};
-	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from,
-			       proc_limit(RLIMIT_AS));
+	uint64_t space = proc_limit(RLIMIT_AS), limit = page_round_down(proc_limit(RLIMIT_STACK));
+	uint64_t most = limit < VM_STACK_SIZE ? limit : VM_STACK_SIZE;
+	const struct area_source from = {.grows_to = size > most ? size : most, .space_max = space};
+	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from, space);
 
 	return r < 0 ? (int)r : 0;
 }

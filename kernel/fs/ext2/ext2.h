@@ -30,6 +30,13 @@
 
 #define EXT2_TIME_MAX INT32_MAX /* seconds since 1970, which are signed */
 
+/* A time, in seconds since 1970, as the disk can have it: the last that it can, or that. */
+static inline uint32_t
+ext2_time(uint64_t seconds)
+{
+	return (uint32_t)(seconds < EXT2_TIME_MAX ? seconds : EXT2_TIME_MAX);
+}
+
 #define EXT2_STATE_VALID 1
 #define EXT2_STATE_ERROR 2
 

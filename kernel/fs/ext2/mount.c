@@ -93,9 +93,7 @@ ext2_may_use_reserve(void)
 uint32_t
 ext2_seconds(void)
 {
-	uint64_t now = clock_real_now_ns() / 1000000000;
-
-	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
+	return ext2_time(clock_real_now_ns() / 1000000000);
 }
 
 void

@@ -45,9 +45,7 @@ ext2_new_time(uint32_t old, const uint64_t *ns)
 {
 	uint64_t now = __atomic_load_n(ns, __ATOMIC_RELAXED) / 1000000000;
 
-	if (now == ext2_time_ns(old) / 1000000000)
-		return old;
-	return (uint32_t)(now < EXT2_TIME_MAX ? now : EXT2_TIME_MAX);
+	return now == ext2_time_ns(old) / 1000000000 ? old : ext2_time(now);
 }
 
 /* The inode gets what the vnode has. */

@@ -14,8 +14,7 @@ struct poll_source;
 /*
  * From now on, tells or does not tell the owner of a file's news. fd is the number that the owner
  * gets with them. 0; -ENOTTY if the file has no news to tell; -ENOMEM: no memory, or the user has
- * as many as fs.async-files says. Thread context of a process,
- * no lock held.
+ * as many as fs.async-files says. Thread context of a process, no lock held.
  */
 int fasync_set(struct file *f, int fd, bool on);
 /* Does what fcntl() does with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG,

@@ -11,7 +11,7 @@
 #define MAX_MACROS 100000u    /* that are expanded in all */
 #define MAX_NESTED 32u
 
-/* Behind a name that was found within its own macro: it is that of no macro, wherever it goes. */
+/* After a name that was found within its own macro: it is that of no macro, wherever it goes. */
 #define SETTLED '\1'
 
 static struct macro {
@@ -39,7 +39,7 @@ cpp_put(struct buffer *to, const char *text, size_t size)
 	buffer_add(to, text, size);
 }
 
-/* Would these two characters, one behind the other, be part of one token of D, or of a comment? */
+/* Would these two characters, one after the other, be part of one token of D, or of a comment? */
 static bool
 joins(char a, char b)
 {
@@ -266,7 +266,7 @@ substituted(const struct macro *m, char *const *args, unsigned count)
 	return (char *)b.data;
 }
 
-/* The end of a macro's body, which is a macro without its arguments, and the text behind it. */
+/* The end of a macro's body, which is a macro without its arguments, and the text after it. */
 static const char *
 followed(const char *end, const char *text)
 {
