@@ -329,6 +329,7 @@ hackbench -l 2 -g 1 | tail -1
 hackbench -l 2 -g 1 -T | tail -1
 export TERM=screen LANG=C.UTF-8 SHELL=/bin/sh
 tmux -f /dev/null new-session -d -s one 'echo in a window; cat'
+until tmux capture-pane -p -t one | grep -q '^in a window'; do :; done
 tmux send-keys -t one typed Enter
 until tmux capture-pane -p -t one | grep -q ^typed; do :; done
 tmux capture-pane -p -t one | head -2
