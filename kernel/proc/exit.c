@@ -358,16 +358,22 @@ do_exit(int wait_status)
 }
 
 void
-do_group_exit(int wait_status)
+proc_exit_begin(int wait_status)
 {
 	struct proc *p = curproc();
 
+	if (p->exiting)
+		return;
+	p->exiting = true;
+	p->exit_status = wait_status;
+	end_threads(p, curlwp());
+}
+
+void
+do_group_exit(int wait_status)
+{
 	spin_lock(&proc_lock);
-	if (!p->exiting) {
-		p->exiting = true;
-		p->exit_status = wait_status;
-		end_threads(p, curlwp());
-	}
+	proc_exit_begin(wait_status);
 	spin_unlock(&proc_lock);
 	do_exit(wait_status);
 }

@@ -120,10 +120,10 @@ vfork_wait(void)
 		sig = proc_signal_take_fatal(&info);
 	}
 	self->vfork_child = NULL;
-	alone = curproc()->nthreads == 1;
-	spin_unlock(&proc_lock);
 	if (sig != 0)
 		proc_signal_die(sig, info.si_code);
+	alone = curproc()->nthreads == 1;
+	spin_unlock(&proc_lock);
 	if (alone)
 		vm_unshare(curproc()->vm);
 }

@@ -79,6 +79,11 @@ void proc_tell_end(struct proc *p, bool awaited);
 void proc_signal_child(struct proc *p, int sig, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
+/*
+ * Its first part: the process has the status, unless it had one, and other threads are told to end.
+ * proc_lock held, but not all the time.
+ */
+void proc_exit_begin(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
 _Noreturn void do_exit(int wait_status);
 /* A process no longer executes the file. NULL is allowed. */
@@ -170,7 +175,10 @@ bool proc_signal_ends(bool or_stops);
  * held.
  */
 int proc_signal_take_fatal(struct siginfo *info);
-/* Ends the current process by such a signal, of that si_code. Takes proc_lock. */
+/*
+ * Ends the current process by such a signal, of that si_code. proc_lock held since the signal was
+ * taken, so that no other thread chooses the wait status; it is released.
+ */
 _Noreturn void proc_signal_die(int sig, int code);
 /*
  * Is n the number of a process, a group or a session, or of a thread that a tracer knows? Takes

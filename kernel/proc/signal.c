@@ -412,6 +412,8 @@ proc_signal_take_fatal(struct siginfo *info)
 void
 proc_signal_die(int sig, int code)
 {
+	proc_exit_begin(sig);
+	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, code, (uint64_t)SIG_DFL), KTR_SIG,
 		 "signal deliver: pid %u sig %d name %s", curproc()->pid, sig,
 		 ktr_intern(curproc()->name));
@@ -546,7 +548,6 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				stop_all(p, sig);
 			continue;
 		}
-		spin_unlock(&proc_lock);
 		proc_signal_die(sig, info.si_code);
 	}
 	interrupted_end(&call, tf, any);

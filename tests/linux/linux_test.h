@@ -46,6 +46,8 @@ int arguments_as_executed(int argc, char *argv[]);
 /* signals.c */
 void test_signals(void);
 int signals_as_executed(void);
+/* A process of several threads is killed a moment before one of them ends it. */
+int killed_among_threads(void);
 
 /* seals.c: the same on Linux. */
 void test_seals(void);

@@ -193,6 +193,8 @@ main(int argc, char *argv[])
 		return inotify_as_executed();
 	if (argc == 2 && strcmp(argv[1], "sysv-renumbered") == 0)
 		return sysv_renumbered();
+	if (argc == 2 && strcmp(argv[1], "killed-among") == 0)
+		return killed_among_threads();
 	if (argc == 2 && strcmp(argv[1], "wait") == 0)
 		return waits_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)

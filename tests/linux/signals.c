@@ -8,6 +8,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -667,4 +669,58 @@ test_signals(void)
 	result(in_child(returns_into_kernel, NULL) == 128 + SIGSEGV,
 	       "a forged frame leads nowhere into the kernel");
 	result(chance_frames_kill(), "a frame of random words kills its process alone");
+}
+
+static void *
+spins(void *arg)
+{
+	for (;;)
+		continue;
+	return NULL;
+}
+
+/* Ends with status 0 a moment after its parent has killed it, unless it is killed. */
+static int
+ends_when_killed(void *arg)
+{
+	const atomic_bool *killed = arg;
+	pthread_t t;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (pthread_create(&t, NULL, spins, NULL) != 0)
+			return 1;
+	kill(getppid(), SIGUSR1);
+	while (!*killed)
+		continue;
+	for (volatile unsigned i = 0; i < 1000000; i++)
+		continue;
+	return 0;
+}
+
+int
+killed_among_threads(void)
+{
+	atomic_bool *killed =
+	    mmap(NULL, sizeof(*killed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned rounds = 8, n = 0;
+	sigset_t set;
+	int status, sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (unsigned i = 0; i < rounds; i++) {
+		pid_t pid;
+
+		*killed = false;
+		pid = fork();
+		if (pid == 0)
+			_exit(ends_when_killed(killed));
+		sigwait(&set, &sig);
+		kill(pid, SIGKILL);
+		*killed = true;
+		n += waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
+	}
+	printf("killed %u of %u\n", n, rounds);
+	return n != rounds;
 }

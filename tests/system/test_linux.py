@@ -63,6 +63,13 @@ def renumbered():
     check_match("^the set went, no value was written$", guest.out.replace("\r", ""), "SETALL")
 
 
+@portable_test("a process that one of its threads ends after another has taken SIGKILL was killed")
+def killed_among_threads():
+    guest = boot("dtrace -wqn 'fbt::proc_signal_die:entry { chill(100000000); }' -c '/bin/linux_test killed-among'\n",
+                 smp=4, options=FILE).expect()
+    check_match("^killed 8 of 8$", guest.out.replace("\r", ""), "processes that were killed")
+
+
 @test("maps of files and shared memory do in the guest what they do on the host, in a static program and in a dynamic one")
 def maps():
     with tempfile.TemporaryDirectory() as folder:
