@@ -38,8 +38,7 @@
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
-/* Of all strings and the pointers to them, on the stack: as Linux's `_STK_LIM / 4 * 3` and ARG_MAX.
- */
+/* Of strings and the pointers to them, on the stack: as Linux's `_STK_LIM / 4 * 3` and ARG_MAX. */
 #define ARG_BYTES_MAX (VM_STACK_SIZE / 4 * 3)
 #define ARG_BYTES_MIN 131072u
 #define SCRIPTS_MAX   5   /* the longest chain of scripts: Linux's limit */

@@ -362,11 +362,11 @@ proc_exit_begin(int wait_status)
 {
 	struct proc *p = curproc();
 
-	if (p->exiting)
-		return;
-	p->exiting = true;
-	p->exit_status = wait_status;
-	end_threads(p, curlwp());
+	if (!p->exiting) {
+		p->exiting = true;
+		p->exit_status = wait_status;
+		end_threads(p, curlwp());
+	}
 }
 
 void
@@ -452,8 +452,7 @@ usage_of_both(const struct proc *p)
 	return u;
 }
 
-/* The same of a tracee's process. Nothing: of its threads only this one was known, and has ended.
- */
+/* The same of a tracee's process. Nothing: only this thread of it was known, and has ended. */
 static struct usage
 tracee_usage(const struct ptrace *pt)
 {
@@ -489,11 +488,7 @@ wait_child(int64_t want, int options, struct waited *w)
 		slept = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER);
 	}
 	if (c == NULL) {
-		*w = (struct waited){.pid = pt->tid,
-				     .uid = pt->uid,
-				     .traced = true,
-				     .status = pt->status,
-				     .usage = tracee_usage(pt)};
+		*w = (struct waited){pt->tid, pt->uid, true, pt->status, tracee_usage(pt)};
 		if (!(options & WNOWAIT))
 			ptrace_waited(pt);
 		spin_unlock(&proc_lock);

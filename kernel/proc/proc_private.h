@@ -79,10 +79,8 @@ void proc_tell_end(struct proc *p, bool awaited);
 void proc_signal_child(struct proc *p, int sig, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
-/*
- * Its first part: the process has the status, unless it had one, and other threads are told to end.
- * proc_lock held, but not all the time.
- */
+/* Its first part: the process has the status, unless it had one, and its other threads are told to
+ * end. proc_lock held, but not all the time. */
 void proc_exit_begin(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
 _Noreturn void do_exit(int wait_status);

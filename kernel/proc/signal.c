@@ -445,8 +445,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked, old = l->sig_blocked;
 	bool good;
 
-	/* A call that is about to begin again, until its old deadline, fails instead, as on Linux.
-	 */
+	/* A call that is about to begin again, until its old deadline, fails, as on Linux. */
 	if (l->again_ns != 0 && arch_tf_pc(tf) == l->again_pc)
 		arch_tf_set_next_call(tf, NR_restart_syscall);
 	l->again_ns = 0; /* the handler's own calls come first */

@@ -150,7 +150,7 @@ def port_file():
         check_match(r"No such device", shell(c, "cat /dev/vport0p3"), "a port that is not there")
         check_match(r"esource busy", shell(c, "echo x > /dev/vport0p1"), "the port of the trace")
         reader = Reader(path)
-        # QEMU hears of a close later, and drops what it then reads from the socket with the port closed: 3 keeps it open.
+        # QEMU hears of a close later, and drops what it reads from the socket just then: 3 keeps the port open.
         shell(c, "exec 3< /dev/vport0p2")
         shell(c, "seq 20000 > /dev/vport0p2")
         numbers = b"".join(b"%d\n" % n for n in range(1, 20001))
