@@ -16,7 +16,7 @@ ALWAYS = ("lint", "unit/run_test")  # they look at files of all kinds
 BY_PATH = (
     ("doc/*.svg", ()),
     ("LICENSE", ("system/test_embed",)),
-    ("tests/bench/*", ("*/test_budgets",)),
+    ("tests/bench/*", ("*/test_budgets", "system/test_embed")),
     ("tests/attack/*", ("*/attack",)),
     ("tests/system/embed/*", ("system/test_embed",)),
     ("tests/system/dtrace.cases", ("*/test_dtrace", "*/test_dtrace_hard", "sanitize/asan/dtrace*")),

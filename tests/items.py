@@ -81,7 +81,7 @@ def find_items(archs):
         items += [Item(f"{arch}/kernel/smp{n}", ROOT / "qemu/boot", "--arch", arch, "--firmware", "none", "--kernel",
                        BUILD / arch / "kestrel-test", "--smp", n, "--set", "kern.test=*", *whole, "--timeout", DEADLINE_S - 60, arch=arch)
                   for n in KERNEL_SMP]
-        items.append(Item(f"{arch}/attack", TESTS / "attack/run", "--arch", arch, "--minutes", "0", "--seed", "1", arch=arch))
+        items.append(Item(f"{arch}/attack", TESTS / "attack/run", "--arch", arch, "--minutes", "0", arch=arch))
         for path in systems:
             longer = STRESS_TIMES * int(stress_s) if path.stem == "test_stress" and stress_s.isdigit() else 0
             if path.stem not in ONCE:

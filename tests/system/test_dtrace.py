@@ -112,7 +112,7 @@ def anonymous():
     check_eq((out, status), (f"dtrace: saved anonymous enabling in {image}\ndtrace: boot with `qemu/boot --file /boot/dtrace.dif=FILE` "
                              "to enable it\n", 0), "on the host")
     out = boot("dtrace -ae\necho $?\ndtrace -ae 2>&1\n"
-               "dtrace -x cpu=1 -qn 'profile-997 { @[\"cpu\", cpu] = count(); } END { printf(\"end\\n\"); }' -c 'sleep 0.1'\n", smp=2, options=["--file", f"/boot/dtrace.dif={image}"]).out
+               "dtrace -x cpu=1 -qn 'profile-997 { @[\"cpu\", cpu] = count(); } profile-997 /n++ == 9/ { exit(0); } END { printf(\"end\\n\"); }'\n", smp=2, options=["--file", f"/boot/dtrace.dif={image}"]).out
     check(re.match(r"\n\n +kernel`arch_cpu_start(\+0x[0-9a-f]+)?\n +kernel`cpu_start_all\+0x[0-9a-f]+\n +kernel`boot_thread\+0x", out) is not None,
           f"found no stack of the boot in {out!r}")
     check(re.search(r"\n +value  -+ Distribution -+ count +\n( +\d+ \|@* +\d+ +\n){3}", out) is not None, f"found no distribution in {out!r}")

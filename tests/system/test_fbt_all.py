@@ -76,7 +76,7 @@ ktrace -f /tmp/kt ls /; kdump -f /tmp/kt
 ktr on SCHED,PROC; ktr probes; ktr probe add 'p:x sys_read $arg1'; ktr on kprobe:::x; cat /etc/motd; ktr probe list
 ktr off kprobe:::x; ktr probe del x; ktr on profile:::tick-1s; ktr off profile:::tick-1s; ktr off SCHED,PROC; sysctl debug.ktr.clear=1
 ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
-nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
+nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & until grep -q 'State:.T' /proc/$!/status; do :; done; kill -CONT $!; wait
 /bin/su 1000 user_test do calls
 cd /mnt; mkdir d e; seq 30000 > d/f; ln d/f g; ln -s d/f s; ln -s {long} l; cat s g | tail -1; mv g e/h; echo >> e/h; mv d e; cp /bin/busybox b; ./b true; truncate -s 5 e/h
 chmod 600 e/h; chown 1 e/h; mkfifo p; mknod n c 1 3; ls -lR; sync; dd if=/dev/null of=e/h conv=fsync; df /mnt; head -c 9 /dev/vda; blockdev --getsize64 /dev/vda; seq 5000 | dd of=big seek=80000; rm -r e b p n l big; linux_test maps /mnt/maps

@@ -430,7 +430,7 @@ def attach():
 @test("traced to another file, what a process does ends in the one file and begins in the other; no link is followed to it")
 def moved_on():
     files = "abab"
-    run = boot("user_test ktrace count 0 &\npid=$!\n" + "".join(f"ktrace -a -t u -f /tmp/{f} -p $pid\nsleep 0.05\n" for f in files) +
+    run = boot("user_test ktrace count 0 &\npid=$!\n" + "".join(f"ktrace -a -t u -f /tmp/{f} -p $pid\nuntil [ $(wc -c < /tmp/{f}) -gt {n + 1}0000 ]; do :; done\n" for n, f in enumerate(files)) +
                "kill -9 $pid\nwait\nfor f in a b; do kdump --jsonl -f /tmp/$f > /tmp/j; echo status $?; kdump -l -f /tmp/$f > /dev/null\n"
                "grep -B1 -A1 TOR /tmp/j | grep -v ^--; done\nln -s a /tmp/link; ktrace -f /tmp/link true || echo refused; kdump --jsonl -f /tmp/a | grep -c CTOR\n",
                smp=2, sets=[KEPT], mem="1G", options=USER_TEST).expect()

@@ -94,7 +94,7 @@ def profile_on(smp):
 @portable_test("-p: a process that runs already, and what it makes")
 def attaches():
     run = boot(f"{NOISE}ktr profile -p $noise sys_execve sleep 0.3\nktr graph -p $noise -d 1 sys_execve sleep 0.3\n"
-               "kill -9 $noise\n", sets=[ENTRIES]).expect()
+               "kill -9 $noise\n", sets=[ENTRIES], options=["--icount"]).expect()
     check_match(r"^  sys_execve +[1-9]\d* ", run.out, "calls of the process's children")
     check_match(r"\|  sys_execve\(\)", run.out, "a graph of the process's children")
 
