@@ -233,6 +233,19 @@ actions_and_the_end(void **state)
 	assert_int_equal(status().exit_status, 3);
 }
 
+/* Another CPU ends the tracing at the same time: it has set the state, and not yet the limits. */
+static void
+nothing_runs_on_a_cpu_after_its_exit(void **state)
+{
+	CLAUSE(&m, SET(1, 3), {DIF_EXIT, 0, 1, 0, 0}, RET);
+	load_it(1);
+	d.cpu[0].limit = 10;
+	d.state = DIF_DRAINING;
+	ok(0, 0);
+	assert_int_equal(d.cpu[0].limit, 0);
+	assert_int_equal(status().exit_status, 0);
+}
+
 int
 main(void)
 {
@@ -243,6 +256,7 @@ main(void)
 	    TEST(speculations),
 	    TEST(a_speculation_that_is_not_active_takes_no_room),
 	    TEST(actions_and_the_end),
+	    TEST(nothing_runs_on_a_cpu_after_its_exit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
