@@ -46,8 +46,7 @@ dif_drain(struct dif *d, int32_t status)
 	if (__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		__atomic_store_n(&d->exit_status, status, __ATOMIC_RELAXED);
-	/* Another CPU may have set the state, and not yet the limits; after its exit() a CPU runs
-	 * no more. */
+	/* If another CPU has, it may set the limits later: this one runs nothing after its exit(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dif_open_cpu() */
 	for (unsigned i = 0; i < d->cpus; i++)
 		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);

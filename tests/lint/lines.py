@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4350,
     "kernel/dev": 3257,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6470,
+    "kernel/dtrace": 6469,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13365,
