@@ -46,7 +46,7 @@ dif_drain(struct dif *d, int32_t status)
 	if (__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		__atomic_store_n(&d->exit_status, status, __ATOMIC_RELAXED);
-	/* If another CPU has, it may set the limits later: this one runs nothing after its exit(). */
+	/* If another CPU has, it may set the limits later: this one runs no more after exit(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dif_open_cpu() */
 	for (unsigned i = 0; i < d->cpus; i++)
 		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
