@@ -243,7 +243,8 @@ def pid_provider():
         "pid$target::probed_tail:entry, pid$target::probed_alone:entry { @s[ustack(2)] = count(); }' -c 'linux_test probed 1'\nwait\ncat /tmp/other\necho =====\n"
         "dtrace -ln 'pid$target::probed_l*:' -c 'linux_test'\necho =====\n"
         + "".join(f"dtrace -n '{p}' -c 'linux_test probed 1' 2>&1\n" for p in refusals) +
-        "echo =====\ncp /bin/linux_test '/tmp/a program'\n'/tmp/a program' probed > /dev/null & p=$!\ndtrace -qn 'pid$target::probed_leaf:entry { @ = count(); } tick-200ms { exit(0); }' -p $p\n"
+        "echo =====\ncp /bin/linux_test '/tmp/a program'\n'/tmp/a program' probed > /dev/null & p=$!\nuntil grep -q 'a program' /proc/$p/cmdline; do :; done\n"
+        "dtrace -qn 'pid$target::probed_leaf:entry { @ = count(); } pid$target::probed_leaf:entry /++n > 200/ { exit(0); }' -p $p\n"
         "echo \"dtrace -n 'pid$p::probed_leaf:entry { exit(0); }'\" > /tmp/second\ndtrace -qn \"pid$p::probed_leaf:entry /0/ { }\" -c 'sh /tmp/second' 2>&1\n"
         "kill -9 $p; wait $p\necho =====\nsysctl -n debug.kprobe.list\ncat /sys/kernel/tracing/uprobe_events\nls /sys/kernel/tracing/events | grep pid\n"
         "ktr probes -c | grep pid\nls /sys/kernel/tracing/events/uprobes\n", smp=2, options=FILE).expect().out.replace("\r", "").split("=====\n")
@@ -270,8 +271,8 @@ def pid_libraries():
     calls, names, later, wrong, both, many, named = boot(
         "dtrace -qn 'pid$target:libc:write:entry { @[probemod, probefunc] = count(); } syscall::write:entry /pid == $target/ { @[\"syscall\", probefunc] = count(); } "
         "pid$target::__write:entry { @[\"again\", probefunc] = count(); }' -c 'lt probed 1'\necho =====\n"
-        "lt probed > /dev/null & p=$!\n"
-        "dtrace -qn 'pid$target:l*:rand:entry { @[probemod, ufunc(uregs[R_PC]), umod(uregs[R_PC])] = count(); } tick-200ms { exit(0); }' -p $p\necho =====\n"
+        "lt probed > /dev/null & p=$!\nuntil grep -q libc /proc/$p/maps; do :; done\n"
+        "dtrace -qn 'pid$target:l*:rand:entry { @[probemod, ufunc(uregs[R_PC]), umod(uregs[R_PC])] = count(); exit(0); }' -p $p\necho =====\n"
         "grep -c libgcc_s /proc/$p/maps\ndtrace -ln 'pid$target:libgcc_s:_Unwind_Backtrac?:entry' -p $p\nkill $p\n"
         "dtrace -ln 'pid$target:libgcc_s.so:_Unwind_Backtrace:' -c 'lt x'\necho =====\n"
         "dtrace -n 'pid$target:libnosuch:malloc:entry' -c 'lt x' 2>&1\ndtrace -n 'pid$target:libc:nosuch:entry' -c 'lt x' 2>&1\necho =====\n"
