@@ -290,7 +290,7 @@ def damaged_ring():
         with open(copy.path, "r+b") as f:
             f.seek(at + heads[1] + offset)
             f.write(bytes([data[heads[1] + offset] ^ 1]))
-        r = copy.boot("ktrdump -q -i /dev/ktr.prev > /tmp/out || echo status $?\nsysctl debug.ktr.prev\n").expect(0)
+        r = copy.boot("ktrdump -q -i /dev/ktr.prev > /tmp/out 2> /tmp/said || echo status $?\ncat /tmp/said\nsysctl debug.ktr.prev\n").expect(0)
         lost = "" if kept else "its events are lost: "
         check_match(rf"^ktr: the boot before's ring of cpu 1 was damaged: {lost}its header says cpu 1, ", r.out, "the boot's message")
         check_match(rf"^ktrdump: /dev/ktr.prev: offset \d+: the ring of cpu 1 was damaged: {lost}its header ", r.out, "ktrdump")
