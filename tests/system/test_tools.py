@@ -414,7 +414,7 @@ ktrdump report syscall > /dev/null; echo status $?
     for line in ("ktrdump: /dev/ktr: no events: debug.ktr.mask is NONE", "ktrdump: /dev/ktr: no events: debug.ktr.mask has no SYSC",
                  "no events between --since and --until (the trace is ", "report syscall: nothing to show: it needs events of class SYSC"):
         check(line in said, f"{line!r} is not in: {said}")
-    check_eq(re.findall(r"^status (\d)", run.out, re.M), ["1", "1", "2", "1", "1"], "statuses")
+    check_eq(re.findall(r"\bstatus (\d)", run.out), ["1", "1", "2", "1", "1"], "statuses")
 
 
 if __name__ == "__main__":
