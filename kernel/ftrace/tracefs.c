@@ -236,6 +236,7 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 	vn->stream = file->stream;
 	vn->lock.innermost = true; /* ftrace_lock is taken before it */
 	vn->uid = dir->uid;
+	vn->gid = dir->gid;
 	return vn;
 }
 
@@ -380,6 +381,7 @@ tracefs_make_root(void (*fill)(struct vnode *dir), int *err)
 	*err = dir != NULL ? 0 : -ENOMEM;
 	if (dir != NULL) {
 		dir->fill = fill;
+		dir->uid = dir->gid = 0;
 		dir->fixed = dir->missing = true;
 	}
 	return dir;
