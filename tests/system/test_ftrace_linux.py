@@ -14,8 +14,10 @@ def stats(text):
 def overrun():
     out = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
                  "cat $d/per_cpu/cpu0/stats\necho > $d/trace\ncat $d/per_cpu/cpu0/stats\necho one > $d/trace_marker\necho two > $d/trace_marker\nhead -n 1 $d/trace_pipe\n"
-                 "cat $d/per_cpu/cpu0/stats\ndone\n")[0]
-    for full, cleared, read in (stats(out)[:3], stats(out)[3:]):
+                 "cat $d/per_cpu/cpu0/stats\necho function > $d/current_tracer\nload mix -n 1 > /dev/null\ncat $d/per_cpu/cpu0/stats\n"
+                 "echo nop > $d/current_tracer\ndone\n")[0]
+    for full, cleared, read, traced in (stats(out)[:4], stats(out)[4:]):
+        check(traced[1] > 100 and traced[2] < 1 << 32, f"while functions are traced, also those that count: {traced}")
         check(full[0] > 100 and full[1] > 100 and full[2] == 0, f"a full buffer: {full}")
         check_eq(cleared, (0, 0, 0), "after it was cleared")
         check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
