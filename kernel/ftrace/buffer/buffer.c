@@ -191,13 +191,15 @@ tell_pollers(void *arg)
 	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
 }
 
-/* Nobody changes the snapshot from now on, or somebody may again. */
+/* Nobody changes the snapshot from now on, or somebody may again; not while somebody does. */
 static void
 reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
 {
-	if (hold != t->holds)
-		snapshot_hold(tracefs_instance(vn), hold);
+	if (hold == t->holds || tracefs_begin(vn) != 0)
+		return;
+	snapshot_hold(tracefs_instance(vn), hold);
 	t->holds = hold;
+	tracefs_end();
 }
 
 /* A reader who may also write holds the snapshot from the beginning of its reading. */
