@@ -3,8 +3,8 @@
  * formats, errors and end-of-file behaviour (Documentation/trace/ftrace.rst).
  *
  * A file of text is a row of a table: a function prints all of it, another takes what is written.
- * Directories fill themselves when somebody first looks into them. Files begin as their directory's,
- * with the mode that the table says; what chown and chmod change of one stays.
+ * Directories fill themselves when somebody first looks into them. Files begin as their
+ * directory's, with the mode that the table says; what chown and chmod change of one stays.
  *
  * Locking: show and store are called with ftrace_lock held, which guards everything that the files
  * control. They may sleep.

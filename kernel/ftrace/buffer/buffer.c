@@ -479,7 +479,7 @@ raw_open(struct file *f)
 
 /*
  * Waits for entries, and takes them. A thread that waits is not traced from then on, until the file
- * that it read last is closed: else what it does would be something to read. With O_NONBLOCK it is
+ * that it read last is closed: else what it does would be something to read. Who does not wait is
  * traced but for the reading itself, and for its calls: each read() makes some.
  */
 static int64_t
@@ -495,8 +495,8 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	while (error == 0 && u->resid == start && start > 0) {
-		waits = !(f->flags & O_NONBLOCK); /* again: others may set it */
-		sched_silence(t->silence);        /* again: another file may have its number */
+		waits = !u->nowait && !(f->flags & O_NONBLOCK); /* again: others may set it */
+		sched_silence(t->silence); /* again: another file may have its number */
 		mutex_lock(&t->lock);
 		if (!waits || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);
@@ -555,6 +555,7 @@ raw_ioctl(struct file *f, unsigned request, uint64_t arg)
 }
 
 const struct vnode_ops trace_pipe_ops = {
+    .nowait = true,
     .open = trace_pipe_open,
     .release = trace_release,
     .read = trace_pipe_read,
@@ -563,6 +564,7 @@ const struct vnode_ops trace_pipe_ops = {
 };
 
 const struct vnode_ops trace_pipe_raw_ops = {
+    .nowait = true,
     .open = raw_open,
     .release = trace_release,
     .read = trace_pipe_read,

@@ -123,8 +123,8 @@ extern struct instance *marker_instance;
 
 /* ---- count.c ---- */
 
-/* Entries that `trace` would show; those written since it was cleared; and of these, those that were
- * overwritten before anybody consumed them. */
+/* Entries that `trace` would show; those written since it was cleared; and of these, those that
+ * were overwritten before anybody consumed them. */
 struct buffer_counts {
 	uint64_t entries, written, overrun;
 };

@@ -18,7 +18,8 @@ buffer_count(const struct buffer *b, unsigned cpu)
 			continue;
 		n.overrun += b->shown[i].lost + (tail > from ? tail - from : 0);
 		from = buffer_later(tail, from);
-		n.entries += head > from ? head - from : 0; /* a snapshot may just have been taken */
+		n.entries +=
+		    head > from ? head - from : 0; /* a snapshot may just have been taken */
 		n.written += head - b->shown[i].cleared;
 	}
 	return n;
