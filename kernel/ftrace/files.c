@@ -381,7 +381,8 @@ static void
 fill_lists(struct vnode *dir, unsigned n)
 {
 	static const struct tracefs_file list =
-	    TRACEFS_WORDS(NULL, 0640, functions_show, functions_store, functions_clear);
+	    TRACEFS_WORDS(NULL, 0640, functions_show, functions_store, functions_clear,
+			  .close = functions_close);
 	static const char *const lists[] = {
 	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
 	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",

@@ -151,6 +151,13 @@ tracefs_text_open(struct file *f)
 static void
 text_release(struct file *f)
 {
+	const struct tracefs_node *node = node_of(f->vn);
+
+	if (node->file->close != NULL && (f->flags & O_ACCMODE) != O_RDONLY &&
+	    tracefs_begin(f->vn) == 0) {
+		node->file->close(node->instance, node->arg);
+		tracefs_end();
+	}
 	tracefs_release(f->vn);
 	textfile_release(f);
 }

@@ -335,10 +335,13 @@ def numbers():
     out = ftrace("n=$(grep -n -x do_exit available_filter_functions | cut -d: -f1)\nm=$(grep -n -x sys_read available_filter_functions | cut -d: -f1)\n"
                  "echo $n $m > set_ftrace_filter\ncat set_ftrace_filter\necho 0 > set_ftrace_filter\necho 999999 > set_ftrace_filter\necho 1x > set_ftrace_filter\n"
                  "echo > set_ftrace_filter\necho 'nosuch*:mod:nowhere' > set_ftrace_filter\necho 'some:mod:where' >> set_ftrace_notrace\ncat set_ftrace_filter set_ftrace_notrace\n"
-                 "echo > set_ftrace_filter\ncat set_ftrace_filter\n")[0]
+                 "echo > set_ftrace_filter\ncat set_ftrace_filter\necho do_exit > set_ftrace_filter\necho function > current_tracer\n"
+                 "exec 3> set_ftrace_filter\ncat set_ftrace_filter enabled_functions\necho sys_read sys_write >&3\necho sys_kill >&3\n"
+                 "cat set_ftrace_filter | wc -l\nexec 3>&-\nexec 3> set_ftrace_filter\nexec 3>&-\ncat set_ftrace_filter\n")[0]
     check_eq(sorted(out.split("\n")[:2]), ["do_exit", "sys_read"], "the functions of these lines")
     check_match(r"(?:sh: .*Invalid argument\n){3}#### all functions enabled ####\nnosuch\*:mod:nowhere\n#### no functions disabled ####\nsome:mod:where\n"
-                r"#### all functions enabled ####\n\Z", out, "what waits, and is cleared")
+                r"#### all functions enabled ####\n"
+                r"do_exit\ndo_exit \(1\)\n3\n#### all functions enabled ####\n\Z", out, "what waits, is cleared, and counts until another word comes")
 
 
 @portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
