@@ -33,7 +33,7 @@ cmdlines_forget(void)
 static void
 on_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", instance_mask(i) != 0);
+	sbuf_printf(out, "%d\n", instance_is_on(i));
 }
 
 static int

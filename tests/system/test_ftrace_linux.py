@@ -344,15 +344,17 @@ def numbers():
                 r"do_exit\ndo_exit \(1\)\n3\n#### all functions enabled ####\n\Z", out, "what waits, is cleared, and counts until another word comes")
 
 
-@portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
+@portable_test("options: pause-on-trace records nothing while trace is read, and tracing is on for all else; printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
 def more_options():
-    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\n"
-                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\nexec 4< trace\nexec 3<&-\ncat tracing_on\nexec 4<&-\ncat tracing_on\n"
+    out = ftrace("echo 1 > options/pause-on-trace\necho one > trace_marker\nexec 5< trace_pipe\nhead -n 1 <&5 > /dev/null\nexec 3< trace\ncat tracing_on\nhead -n 1 <&5 > /tmp/got 3<&- &\n"
+                 "until grep -q tracepipe /proc/$!/wchan 2> /dev/null || ! kill -0 $! 2> /dev/null; do :; done\necho 1 > tracing_on\necho two > trace_marker\nexec 3<&-\n"
+                 "echo three > trace_marker\nwait\ngrep -o three /tmp/got\ncat tracing_on\n"
+                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\nexec 4< trace\nexec 3<&-\necho four > trace_marker\nexec 4<&-\ncat tracing_on\n"
                  "echo 0 > options/pause-on-trace\n"
                  "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
                  "echo noprintk-msg-only > trace_options\necho 0 > options/record-cmd\ntail -n 1 trace\necho do_exit sys_read > set_ftrace_filter\n"
                  "echo function > current_tracer\ncat enabled_functions\necho nop > current_tracer\ncat enabled_functions\n", smp=1)[0]
-    check_match(r"\A0\n1\n0\n0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
+    check_match(r"\A1\nsh: .*Bad file descriptor\nthree\n1\n0\nsh: .*Bad file descriptor\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "

@@ -508,7 +508,7 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (!waits)
 			return -EAGAIN;
 		/* As in Linux: the end, if there will be no more for the time being. */
-		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
+		if (t->begun && !instance_is_on(tracefs_instance(vn)))
 			break;
 		if (wakes != __atomic_load_n(&t->wakes, __ATOMIC_RELAXED))
 			break;

@@ -30,7 +30,7 @@ percent_is_reached(const struct vnode *vn, const struct buffer_reader *r)
 {
 	const struct instance *i = tracefs_instance(vn);
 	uint64_t percent = __atomic_load_n(&i->percent, __ATOMIC_RELAXED);
-	bool reached = percent == 0 || !r->raw || instance_mask(i) == 0;
+	bool reached = percent == 0 || !r->raw || !instance_is_on(i);
 
 	tracefs_begin(vn);
 	ktr_port_lock();
