@@ -439,10 +439,12 @@ tracefs_init(void)
 	static const struct vfs_type sysfs = {.name = "sysfs", .magic = SYSFS_MAGIC};
 	static const struct vfs_type debugfs = {.name = "debugfs",
 						.magic = DEBUGFS_MAGIC,
-						.make = debugfs_make};
+						.make = debugfs_make,
+						.owned = true};
 	static const struct vfs_type tracefs = {.name = "tracefs",
 						.magic = TRACEFS_MAGIC,
-						.make = tracefs_make};
+						.make = tracefs_make,
+						.owned = true};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
 	struct vnode *sys = root != NULL ? tracefs_make_dir(root, "sys", 0755) : NULL;

@@ -274,8 +274,10 @@ def system_filter():
 def mounted():
     out = ftrace("mkdir /tmp/t\nmount -t tracefs nodev /tmp/t && echo mounted\necho 12 > /tmp/t/buffer_size_kb\ncat buffer_size_kb\nmkdir /tmp/t/instances/i && ls instances\n"
                  "echo 'p:x sys_read' > /tmp/t/kprobe_events\ncat kprobe_events events/kprobes/x/enable /tmp/t/events/kprobes/x/enable\nrmdir instances/i\n"
-                 "umount /tmp/t && ls /tmp/t && echo empty\ncat buffer_size_kb\n")[0]
-    check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
+                 "umount /tmp/t && ls /tmp/t && echo empty\ncat buffer_size_kb\nls() { busybox ls -lnd /tmp/t /tmp/t/tracing_on . | tr -s ' ' | cut -d ' ' -f 1,3,4; }\n"
+                 "mount -t tracefs -o gid=1000,uid=5,mode=750 nodev /tmp/t && ls\nmount -o remount,gid=77 /tmp/t && ls\nmount -t tracefs -o gid=x nodev /tmp/t || mount -t tmpfs -o gid=7 nodev /tmp/t || true\n")[0]
+    check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\ndrwx------ 0 0\ndrwxr-x--- 5 1000\n-rw-r----- 5 1000\n"
+                r"drwx------ 0 0\ndrwxr-x--- 5 77\n-rw-r----- 5 77\n(?:mount: .*Invalid argument\n){2}\Z", out, "what is seen at both places, and whose it is")
 
 
 @portable_test("tracefs and debugfs are unmounted when nobody is in them, and mounted again with what was made there")
