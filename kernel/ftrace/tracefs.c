@@ -2,7 +2,7 @@
  * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
  *
  * Locking: ftrace_lock, around show (unless the file says otherwise), store and clear. It is taken
- * before vfs_lock, for paths of uprobes, and so before all locks of vnodes.
+ * before vfs_lock, for uprobes that go, and so before all locks of vnodes.
  */
 #include "kernel/ftrace/tracefs.h"
 
