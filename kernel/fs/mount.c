@@ -199,6 +199,27 @@ vfs_mount_flags(const struct vnode *vn)
 	return flags;
 }
 
+/* Whose the files are that are there, and the root's mode, as far as mount() was told. */
+static void
+mount_own(struct vnode *root, const struct mount_options *o)
+{
+	struct vnode *vn = root;
+	struct vname *n = NULL;
+
+	mutex_lock(&vfs_lock);
+	if (o->has_mode)
+		__atomic_store_n(&root->mode, (root->mode & S_IFMT) | o->mode, __ATOMIC_RELAXED);
+	while (vn != NULL) {
+		if (o->has_uid)
+			__atomic_store_n(&vn->uid, o->uid, __ATOMIC_RELAXED);
+		if (o->has_gid)
+			__atomic_store_n(&vn->gid, o->gid, __ATOMIC_RELAXED);
+		n = dir_next_below(root, n);
+		vn = n != NULL ? n->vn : NULL;
+	}
+	mutex_unlock(&vfs_lock);
+}
+
 int
 vfs_mount(struct vnode *dir, const char *type_name, const char *source,
 	  const struct mount_options *options, unsigned flags)
@@ -222,6 +243,8 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source,
 		return error;
 	if (type->mount == NULL && read_only)
 		type->remount(root, true);
+	if (type->owned)
+		mount_own(root, options);
 	m = mount_alloc(root, type, source != NULL ? source : "none");
 	if (m != NULL) {
 		mount_set_flags(m, flags);
@@ -394,7 +417,7 @@ vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg)
 }
 
 int
-vfs_remount(struct vnode *root, unsigned flags)
+vfs_remount(struct vnode *root, const struct mount_options *options, unsigned flags)
 {
 	bool read_only = flags & MS_RDONLY;
 	struct mount *m;
@@ -408,6 +431,8 @@ vfs_remount(struct vnode *root, unsigned flags)
 						 : 0;
 	if (error == 0)
 		mount_set_flags(m, flags);
+	if (error == 0 && m->type->owned)
+		mount_own(root, options);
 	mutex_unlock(&mounts_lock);
 	return error;
 }

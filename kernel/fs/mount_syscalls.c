@@ -96,23 +96,33 @@ parse_size(const char **at)
 	return n / PAGE_SIZE + (n % PAGE_SIZE != 0);
 }
 
-/* "mode=755,size=1m" for file systems in memory, or what the type knows. */
+/* "mode=755,size=1m,gid=7" for file systems in memory, or what the type knows. */
 static int
-parse_options(struct mount_text *t, struct mount_options *o)
+parse_options(const struct vfs_type *type, struct mount_text *t, struct mount_options *o)
 {
-	const struct vfs_type *type = vfs_find_type(t->type);
 	const char *at = t->options;
+	uint64_t id;
 
 	if (type != NULL && type->option != NULL)
 		return mount_check_options(type, t->options);
 	while (*at != '\0') {
 		if (strncmp(at, "mode=", 5) == 0) {
 			o->mode = 0;
+			o->has_mode = true;
 			for (at += 5; *at >= '0' && *at <= '7'; at++)
 				o->mode = (o->mode << 3 | (uint32_t)(*at - '0')) & 07777;
 		} else if (strncmp(at, "size=", 5) == 0 && type == &tmpfs_type) {
 			at += 5;
 			o->pages = parse_size(&at);
+		} else if (strncmp(at + 1, "id=", 3) == 0 && (*at == 'u' || *at == 'g') &&
+			   type != NULL && type->owned) {
+			bool group = *at == 'g';
+
+			at += 4;
+			if (!take_decimal(&at, UINT32_MAX - 1, &id))
+				return -EINVAL;
+			*(group ? &o->gid : &o->uid) = (uint32_t)id;
+			*(group ? &o->has_gid : &o->has_uid) = true;
 		}
 		if (*at == ',')
 			at++;
@@ -126,14 +136,15 @@ static int
 mount_on(struct vnode *dir, uint64_t flags, struct mount_text *t)
 {
 	struct mount_options options = {.mode = 01777};
-	int error = parse_options(t, &options);
+	bool again = flags & MS_REMOUNT;
+	int error = parse_options(again ? vfs_type_of(dir) : vfs_find_type(t->type), t, &options);
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (error != 0 || t->cut || (flags & ~(uint64_t)MS_KNOWN))
 		return -EINVAL;
-	if (flags & MS_REMOUNT)
-		return options.pages != 0 ? -EINVAL : vfs_remount(dir, (unsigned)flags);
+	if (again)
+		return options.pages != 0 ? -EINVAL : vfs_remount(dir, &options, (unsigned)flags);
 	if (t->type[0] == '\0')
 		return -EINVAL;
 	return vfs_mount(dir, t->type, t->has_source ? t->source : NULL, &options, (unsigned)flags);

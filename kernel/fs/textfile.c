@@ -14,10 +14,10 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 
-#define WRITE_MAX \
-	(4 * PAGE_SIZE) /* bytes of one write; longer ones are cut, and say how much they took */
-
-#define WRITE_BLOCK 512u /* a write so long may be a part of a list */
+#define WRITE_MAX (4 * PAGE_SIZE) /* bytes of one write, or that are taken of a list */
+#define WRITE_BLOCK                                                                   \
+	512u /* what programs copy a list in has so many bytes, or some times as many \
+	      */
 
 /* An open file, and its text if that was read. The lock guards both. */
 struct reader {
@@ -113,41 +113,47 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 /*
- * Returns how many of n bytes are whole lines or words. A program that copies a list writes it in
- * blocks, which end anywhere. So of a full block only these are taken, and the program writes the
- * rest again.
+ * Returns how many of n bytes are whole lines or words, or -E2BIG. A program that copies a list
+ * writes it in blocks, which end anywhere. So of full blocks only these are taken, and the program
+ * writes the rest again.
  */
-static size_t
+static int64_t
 whole_parts(const char *text, size_t n, char separator)
 {
 	size_t whole = n;
 
-	while (n >= WRITE_BLOCK && whole > 0 && text[whole - 1] != '\n' &&
+	while (n % WRITE_BLOCK == 0 && whole > 0 && text[whole - 1] != '\n' &&
 	       (separator == '\n' || !textfile_is_blank(text[whole - 1])))
 		whole--;
-	return whole > 0 ? whole : n;
+	if (whole == 0 && n == WRITE_MAX)
+		return -E2BIG; /* its rest would be taken for another one */
+	return (int64_t)(whole > 0 ? whole : n);
 }
 
 int64_t
 textfile_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	size_t n = u->resid < WRITE_MAX ? u->resid : WRITE_MAX;
-	char *text = kmalloc(n + 1);
-	int error;
+	char *text;
+	int64_t error, taken = (int64_t)n;
 
+	if (n < u->resid && vn->ops->parts == 0)
+		return -EINVAL;
+	text = kmalloc(n + 1);
 	if (text == NULL)
 		return -ENOMEM;
 	error = uio_take(u, text, n);
-	if (vn->ops->parts != 0)
-		n = whole_parts(text, n, vn->ops->parts);
-	text[n] = '\0';
-	if (n > 0 && text[n - 1] == '\n')
-		text[n - 1] = '\0';
-	if (error == 0)
+	if (error == 0 && vn->ops->parts != 0)
+		error = taken = whole_parts(text, n, vn->ops->parts);
+	if (error >= 0) {
+		text[taken] = '\0';
+		if (taken > 0 && text[taken - 1] == '\n')
+			text[taken - 1] = '\0';
 		error = vn->ops->store(vn, text);
+	}
 	kfree(text);
 	if (error < 0)
 		return error;
-	*off += n;
-	return (int64_t)n;
+	*off += (uint64_t)taken;
+	return taken;
 }

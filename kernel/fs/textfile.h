@@ -19,8 +19,8 @@ void textfile_release(struct file *f);
 /* show is called again with more room while the text does not fit. */
 int64_t textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 /*
- * Takes at most 16 KiB. If the file has `parts`, and a program has cut its list into blocks, takes
- * only whole lines or words from each block.
+ * Takes 16 KiB; more is -EINVAL. If the file has `parts`, and more is written, or a program has cut
+ * its list into blocks, takes only whole lines or words from each block; -E2BIG: none is whole.
  */
 int64_t textfile_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 

@@ -339,12 +339,13 @@ vnode_enter(struct vnode *dir, const char *name, struct vnode *vn)
 	return 0;
 }
 
-/* Makes a vnode with a name. vfs_lock held. */
+/* Makes a vnode with a name. vfs_lock held. What a directory fills in is no debt of who looks. */
 static struct vnode *
 add_locked(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
 	   void *data, int *err)
 {
-	struct vnode *vn = vnode_alloc(mode, ops != NULL ? ops : &dir_ops, data);
+	struct vnode *vn = vnode_alloc_for(dir->fill != NULL ? dir->ui : proc_uidinfo(), mode,
+					   ops != NULL ? ops : &dir_ops, data);
 
 	*err = -ENOMEM;
 	if (vn == NULL)

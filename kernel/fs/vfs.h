@@ -243,8 +243,9 @@ struct vnode {
 
 /* What mount() may choose. */
 struct mount_options {
-	uint32_t mode;  /* of the root directory */
-	uint64_t pages; /* pages that files in memory may have; 0: any number */
+	uint32_t mode, uid, gid;         /* mode: of the root directory */
+	bool has_mode, has_uid, has_gid; /* mount() was told; without has_mode, `mode` may count */
+	uint64_t pages;                  /* pages that files in memory may have; 0: any number */
 };
 
 /* A kind of file system. */
@@ -263,8 +264,10 @@ struct vfs_type {
 	 * features that are not known.
 	 */
 	struct vnode *(*mount)(const char *source, bool read_only, int *err);
-	/* May mount() have this option? NULL: only "mode=". */
+	/* May mount() have this option? NULL: only "mode=", and what is below. */
 	bool (*option)(const char *word);
+	/* "uid=" and "gid=": whose all files are from then on; also when it is mounted again. */
+	bool owned;
 	/*
 	 * Changes whether the file system may be written to. Names may be changed while this waits
 	 * for the disk. 0; -EBUSY if files are open for writing; -EROFS if it must not be written
@@ -319,7 +322,7 @@ bool vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg);
 /* Changes the flags of the file system with this root. -EINVAL if it is no root; -EBUSY if it
  * should become read-only while a file is open for writing, or something without a name is in
  * use. */
-int vfs_remount(struct vnode *root, unsigned flags);
+int vfs_remount(struct vnode *root, const struct mount_options *options, unsigned flags);
 /* Returns the flags of the file system that vn is in: MS_NOSUID, MS_NODEV, MS_NOEXEC, which
  * forbid something to do with its files, and others. */
 unsigned vfs_mount_flags(const struct vnode *vn);

@@ -112,7 +112,7 @@ struct vname *
 vname_alloc(struct vnode *dir, const char *name)
 {
 	bool on_disk = vnode_is_cache(dir);
-	struct uidinfo *ui = on_disk ? dir->ui : proc_uidinfo();
+	struct uidinfo *ui = on_disk || dir->fill != NULL ? dir->ui : proc_uidinfo();
 	size_t len = strlen(name) + 1;
 	struct vname *n = NULL;
 

@@ -33,7 +33,7 @@ cmdlines_forget(void)
 static void
 on_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", instance_mask(i) != 0);
+	sbuf_printf(out, "%d\n", instance_is_on(i));
 }
 
 static int
@@ -140,12 +140,12 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct ktr_stats stats = {0};
-	uint64_t entries, written, overrun, oldest, now = clock_ns() / 1000;
+	uint64_t oldest, now = clock_ns() / 1000;
+	struct buffer_counts n;
 
 	ktr_log_stats(i->trace.log, cpu, &stats);
 	ktr_port_lock();
-	buffer_count(&i->trace, cpu, &entries, &written);
-	overrun = buffer_overrun(&i->trace, cpu);
+	n = buffer_count(&i->trace, cpu);
 	oldest = buffer_oldest_ns(&i->trace, cpu) / 1000;
 	ktr_port_unlock();
 	stats.dropped += __atomic_load_n(&i->trace.shown[cpu].dropped, __ATOMIC_RELAXED);
@@ -153,8 +153,9 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		    "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n"
 		    "oldest event ts: %5lu.%06lu\nnow ts: %5lu.%06lu\ndropped events: %lu\n"
 		    "read events: %lu\n",
-		    entries, overrun, entries * KTR_ENTRY_BYTES, oldest / 1000000, oldest % 1000000,
-		    now / 1000000, now % 1000000, stats.dropped, written - entries - overrun);
+		    n.entries, n.overrun, n.entries * KTR_ENTRY_BYTES, oldest / 1000000,
+		    oldest % 1000000, now / 1000000, now % 1000000, stats.dropped,
+		    n.written - n.entries - n.overrun);
 }
 
 /* ---- texts ---- */
@@ -380,7 +381,8 @@ static void
 fill_lists(struct vnode *dir, unsigned n)
 {
 	static const struct tracefs_file list =
-	    TRACEFS_WORDS(NULL, 0640, functions_show, functions_store, functions_clear);
+	    TRACEFS_WORDS(NULL, 0640, functions_show, functions_store, functions_clear,
+			  .close = functions_close);
 	static const char *const lists[] = {
 	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
 	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",

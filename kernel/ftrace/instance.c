@@ -100,23 +100,30 @@ mask_of_cpus(const struct instance *i, uint64_t now)
 	return now != 0 ? i->cpus : 0;
 }
 
-/* Switches tracing. Was it on? [lock] */
-static bool
+/* Switches tracing. [lock] */
+static void
 instance_turn(struct instance *i, bool on)
 {
 	uint64_t before = change_mask(i, on ? mask_on : mask_off);
 
 	if (before != 0)
 		__atomic_store_n(&i->cpus, before, __ATOMIC_RELAXED);
-	return before != 0;
+}
+
+bool
+instance_is_on(const struct instance *i)
+{
+	return instance_mask(i) != 0 || __atomic_load_n(&i->resumes, __ATOMIC_RELAXED);
 }
 
 void
 instance_switch_in_hook(struct instance *i, bool on)
 {
 	hook_lock(&i->lock);
-	instance_turn(i, on);
-	i->resumes &= on;
+	if (i->pauses > 0)
+		__atomic_store_n(&i->resumes, on, __ATOMIC_RELAXED);
+	else
+		instance_turn(i, on);
 	hook_unlock(&i->lock);
 }
 
@@ -165,20 +172,20 @@ pause_here(void *arg)
 	struct instance *i = s->i;
 
 	hook_lock(&i->lock);
-	if (!s->on)
-		i->resumes |= instance_turn(i, false);
-	else if (i->resumes)
+	if (!s->on && i->pauses++ == 0) {
+		__atomic_store_n(&i->resumes, instance_mask(i) != 0, __ATOMIC_RELAXED);
+		instance_turn(i, false);
+	} else if (s->on && --i->pauses == 0 && i->resumes) {
 		instance_turn(i, true);
-	i->resumes &= !s->on;
+		__atomic_store_n(&i->resumes, false, __ATOMIC_RELAXED);
+	}
 	hook_unlock(&i->lock);
 }
 
 void
 instance_pause(struct instance *i, bool pause)
 {
-	i->pauses += pause ? 1u : -1u;
-	if (pause || i->pauses == 0)
-		ktr_hook_without(pause_here, &(struct switching){.i = i, .on = !pause});
+	ktr_hook_without(pause_here, &(struct switching){.i = i, .on = !pause});
 }
 
 /* Without the option overwrite: is there no room for so many entries on this CPU? */
@@ -410,15 +417,9 @@ instance_make(const char *name, struct instance **made)
 	return 0;
 }
 
-static int
-instance_destroy(const char *name)
+static void
+instance_destroy(struct instance *i)
 {
-	struct instance *i = instance_find(name);
-
-	if (i == NULL)
-		return -ENOENT;
-	if (i->users > 0)
-		return -EBUSY;
 	tracer_stop(i);
 	events_stop(i);
 	snapshot_free(i);
@@ -427,7 +428,6 @@ instance_destroy(const char *name)
 	mutex_unlock(&guard);
 	ktr_log_close(&i->own);
 	kmap_free(i);
-	return 0;
 }
 
 /* ---- the directory ---- */
@@ -447,10 +447,14 @@ instances_mkdir(struct vnode *dir, const char *name)
 static int
 instances_rmdir(struct vnode *dir, const char *name)
 {
+	struct instance *i;
 	int error;
 
 	mutex_lock(&ftrace_lock);
-	error = instance_destroy(name);
+	i = instance_find(name);
+	error = i == NULL ? -ENOENT : i->users > 0 ? -EBUSY : 0;
+	if (error == 0)
+		instance_destroy(i);
 	mutex_unlock(&ftrace_lock);
 	return error;
 }

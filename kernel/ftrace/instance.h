@@ -69,8 +69,8 @@ struct instance {
 	uint64_t mask,
 	    cpus; /* CPUs that record (not of the top); and while it is on; atomic, [lock] */
 	uint32_t options; /* atomic; bit N: option N is not as by default */
-	unsigned pauses;  /* instance_pause() */
-	bool resumes;     /* … afterwards tracing is on again; [lock] */
+	unsigned pauses;  /* instance_pause(); [lock] */
+	bool resumes;     /* … afterwards tracing is on again; atomic, [lock] */
 	unsigned dump;    /* atomic: what is asked for, see dump.c */
 	unsigned entries; /* of a ring of its own */
 	enum tracer tracer;
@@ -140,8 +140,10 @@ instance_of(const struct ktr_firing *f)
 	return instance_owners[f->owner];
 }
 
-/* The CPUs that record; 0: tracing is off. Any context. */
+/* The CPUs that record; 0: tracing is off, or somebody has paused it. Any context. */
 uint64_t instance_mask(const struct instance *i);
+/* Is tracing on, also if it is paused? Any context. */
+bool instance_is_on(const struct instance *i);
 /* Where it is; atomic. */
 const uint64_t *instance_mask_at(const struct instance *i);
 /* Switches tracing: the first anywhere but in hooks, the second in hooks. */
@@ -149,8 +151,8 @@ void instance_switch(struct instance *i, bool on);
 void instance_switch_in_hook(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
 void instance_set_cpus(struct instance *i, uint64_t cpus);
-/* Counts who wants tracing to be off for a while. When the last one has gone, it is on again if it
- * was on before, unless instance_switch() has switched it off meanwhile. */
+/* Counts who wants nothing to be recorded for a while. When the last one has gone, tracing is on
+ * if it was on before, or as it was switched meanwhile. */
 void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);

@@ -184,20 +184,18 @@ struct writing {
 	struct instance *i;
 	struct pids *p;
 	uint32_t *pids; /* as many as a list has room for */
-	unsigned n;
-	bool room, was_empty;
+	unsigned n, added;
+	bool room;
 };
 
+/* One number: for a thousand, interrupts would be off, and forks wait, for a million steps. */
 static void
 pids_add_here(void *arg)
 {
 	struct writing *w = arg;
 
 	hook_lock(&w->i->lock);
-	w->room = true;
-	w->was_empty = pids_list_count(w->p) == 0;
-	for (unsigned n = 0; n < w->n && w->room; n++)
-		w->room = pids_add(w->p, w->pids[n]);
+	w->room = pids_add(w->p, w->pids[w->added++]);
 	hook_unlock(&w->i->lock);
 }
 
@@ -235,7 +233,8 @@ read_pids(struct writing *w, char *text)
 int
 pids_store(struct instance *i, uintptr_t arg, char *text)
 {
-	struct writing w = {.i = i, .p = &i->pids[arg]};
+	struct writing w = {.i = i, .p = &i->pids[arg], .room = true};
+	bool was_empty = pids_list_count(w.p) == 0;
 	int error;
 
 	w.pids = kmalloc(sizeof(*w.pids) * PIDS_MAX);
@@ -248,10 +247,11 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 	wakings[0] = event_find("sched", "sched_waking");
 	wakings[1] = event_find("sched", "sched_wakeup");
 	wakings[2] = event_find("sched", "sched_wakeup_new");
-	ktr_hook_without(pids_add_here, &w);
+	while (w.added < w.n && w.room)
+		ktr_hook_without(pids_add_here, &w);
 	kfree(w.pids);
 	error = pids_changed(i, arg);
-	if (error != 0 && w.was_empty) /* these numbers stay in a list that has others, too */
+	if (error != 0 && was_empty) /* these numbers stay in a list that has others, too */
 		ktr_hook_without(pids_empty_here, &w);
 	return w.room ? error : -ENOSPC;
 }

@@ -2,7 +2,7 @@
  * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
  *
  * Locking: ftrace_lock, around show (unless the file says otherwise), store and clear. It is taken
- * before vfs_lock, for paths of uprobes, and so before all locks of vnodes.
+ * before vfs_lock, for uprobes that go, and so before all locks of vnodes.
  */
 #include "kernel/ftrace/tracefs.h"
 
@@ -151,6 +151,13 @@ tracefs_text_open(struct file *f)
 static void
 text_release(struct file *f)
 {
+	const struct tracefs_node *node = node_of(f->vn);
+
+	if (node->file->close != NULL && (f->flags & O_ACCMODE) != O_RDONLY &&
+	    tracefs_begin(f->vn) == 0) {
+		node->file->close(node->instance, node->arg);
+		tracefs_end();
+	}
 	tracefs_release(f->vn);
 	textfile_release(f);
 }
@@ -236,6 +243,7 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 	vn->stream = file->stream;
 	vn->lock.innermost = true; /* ftrace_lock is taken before it */
 	vn->uid = dir->uid;
+	vn->gid = dir->gid;
 	return vn;
 }
 
@@ -380,6 +388,7 @@ tracefs_make_root(void (*fill)(struct vnode *dir), int *err)
 	*err = dir != NULL ? 0 : -ENOMEM;
 	if (dir != NULL) {
 		dir->fill = fill;
+		dir->uid = dir->gid = 0;
 		dir->fixed = dir->missing = true;
 	}
 	return dir;
@@ -430,10 +439,12 @@ tracefs_init(void)
 	static const struct vfs_type sysfs = {.name = "sysfs", .magic = SYSFS_MAGIC};
 	static const struct vfs_type debugfs = {.name = "debugfs",
 						.magic = DEBUGFS_MAGIC,
-						.make = debugfs_make};
+						.make = debugfs_make,
+						.owned = true};
 	static const struct vfs_type tracefs = {.name = "tracefs",
 						.magic = TRACEFS_MAGIC,
-						.make = tracefs_make};
+						.make = tracefs_make,
+						.owned = true};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
 	struct vnode *sys = root != NULL ? tracefs_make_dir(root, "sys", 0755) : NULL;

@@ -3,8 +3,8 @@
  * formats, errors and end-of-file behaviour (Documentation/trace/ftrace.rst).
  *
  * A file of text is a row of a table: a function prints all of it, another takes what is written.
- * Directories fill themselves when somebody first looks into them. Files begin as root's, with the
- * mode that the table says; what chown and chmod change of one stays.
+ * Directories fill themselves when somebody first looks into them. Files begin as their
+ * directory's, with the mode that the table says; what chown and chmod change of one stays.
  *
  * Locking: show and store are called with ftrace_lock held, which guards everything that the files
  * control. They may sleep.
@@ -36,6 +36,8 @@ struct tracefs_file {
 	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
 	int (*clear)(struct instance *i, uintptr_t arg);
+	/* Somebody who might write closes it. NULL: nothing to do. */
+	void (*close)(struct instance *i, uintptr_t arg);
 	char parts; /* of what is written; see struct vnode_ops */
 	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
@@ -57,13 +59,13 @@ struct tracefs_file {
 		.name = file, .mode = 0444, .show = shows, .unlocked = true \
 	}
 
-/* Rows of files to which somebody writes a list of words, or of lines. */
+/* Rows of files to which somebody writes a list of words, or of lines; then other members. */
 #define TRACEFS_WORDS(...) TRACEFS_LIST(' ', __VA_ARGS__)
 #define TRACEFS_LINES(...) TRACEFS_LIST('\n', __VA_ARGS__)
-#define TRACEFS_LIST(separator, file, bits, shows, stores, clears)                           \
+#define TRACEFS_LIST(separator, file, bits, shows, stores, clears, ...)                      \
 	{                                                                                    \
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears, \
-		.parts = separator                                                           \
+		.parts = separator, __VA_ARGS__                                              \
 	}
 
 /* A file that is a number, which hooks and threads read at any time. */

@@ -50,8 +50,8 @@ enum kprobe_kind {
 
 /*
  * Makes a probe. 0; or -errno and a sentence in err, which begins with "character N: " if the
- * definition is wrong there. -EEXIST if there is an event of that name, of which this cannot be one
- * more probe. Thread context; not for the debugger.
+ * definition is wrong there. No such function: -ENOENT; no such event: -ENODEV; -EEXIST if this
+ * cannot be one more probe of an event that has the name. Thread context; not for the debugger.
  */
 int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen);
 /*

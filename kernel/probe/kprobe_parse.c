@@ -214,16 +214,12 @@ take_target(struct reader *r, struct kdefinition *d)
 	d->path = n;
 	r->at += n;
 	n -= (size_t)(dot + 1 - start);
-	snprintf(system, sizeof(system), "%s", start);
-	if ((size_t)(dot - start) < sizeof(system))
-		system[dot - start] = '\0';
-	if (n < sizeof(event)) {
-		memcpy(event, dot + 1, n);
-		event[n] = '\0';
+	snprintf(system, sizeof(system), "%.*s", (int)(dot - start), start);
+	snprintf(event, sizeof(event), "%.*s", (int)n, dot + 1);
+	if (n < sizeof(event))
 		d->target = kprobe_events->find(system, event);
-	}
 	if (d->target == NULL)
-		return REFUSE(r, start, "no event %.*s", (int)d->path, start);
+		return REFUSE_AS(r, -ENODEV, start, "no event %.*s", (int)d->path, start);
 	snprintf(d->function, sizeof(d->function), "%s", event);
 	return true;
 }
@@ -252,7 +248,7 @@ take_place(struct reader *r, struct kdefinition *d)
 			return REFUSE(r, start, "no function of a module \"%s\"", d->function);
 		d->address = ksym_address(d->function);
 		if (d->address == 0)
-			return REFUSE(r, start, "no function \"%s\"", d->function);
+			return REFUSE_AS(r, -ENOENT, start, "no function \"%s\"", d->function);
 		if (*r->at == '+') {
 			if (!kread_offset(r, "the offset of an instruction", &offset))
 				return false;
@@ -328,5 +324,5 @@ kprobe_parse(const char *text, enum kprobe_kind kind, struct kdefinition *d, cha
 			   : kread_argument(&r, d);
 	if (good && d->name[0] == '\0')
 		make_name(d);
-	return good ? 0 : -EINVAL;
+	return good ? 0 : r.error != 0 ? r.error : -EINVAL;
 }

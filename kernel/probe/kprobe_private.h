@@ -103,7 +103,7 @@ struct kdefinition {
 };
 
 /*
- * Parses a definition. 0; or -EINVAL and a sentence. Pure, except that it looks up the kernel's
+ * Parses a definition. 0; or -errno and a sentence. Pure, except that it looks up the kernel's
  * symbols and events.
  */
 int kprobe_parse(const char *text, enum kprobe_kind kind, struct kdefinition *d, char *err,

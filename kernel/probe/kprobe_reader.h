@@ -13,6 +13,7 @@ struct reader {
 	const char *text, *at;
 	char *err;
 	size_t errlen;
+	int error; /* 0: -EINVAL */
 	const struct kdefinition *d;
 	const char *argument; /* being read */
 	const char *closed;   /* where the innermost ( of an argument ends; NULL: there is none */
@@ -21,6 +22,8 @@ struct reader {
 /* Says what is wrong at a place of the text. Is false. */
 #define REFUSE(r, where, ...) \
 	(kprobe_refuse((r)->err, (r)->errlen, (size_t)((where) - (r)->text), __VA_ARGS__) == 0)
+/* The same, with another error than -EINVAL. */
+#define REFUSE_AS(r, e, where, ...) ((r)->error = (e), REFUSE(r, where, __VA_ARGS__))
 
 static inline bool
 kread_is_digit(char c)

@@ -37,11 +37,11 @@ BUDGETS = {
     "kernel/fs/ext2": 2689,
     "kernel/fs/pipe": 1049,
     "kernel/fs/wait": 1549,
-    "kernel/ftrace": 2613,
+    "kernel/ftrace": 2634,
     "kernel/ftrace/buffer": 2418,
-    "kernel/ftrace/event": 4080,
-    "kernel/ftrace/hist": 2900,
-    "kernel/ftrace/tracer": 2935,
+    "kernel/ftrace/event": 4083,
+    "kernel/ftrace/hist": 2885,
+    "kernel/ftrace/tracer": 2938,
     "kernel/host": 1400,
     "kernel/ipc": 1838,
     "kernel/ktrace": 1994,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 89184,
+    "tests": 89229,
     "userland/bin": 750,
     "userland/bin/dtrace": 3121,
     "userland/bin/dtrace/check": 3450,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2363  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2362  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

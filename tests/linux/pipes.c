@@ -311,6 +311,17 @@ is_at_its_end(int pipe)
 	return close(on) == 0 && good && read(pipe, found, 8) == 0;
 }
 
+/* A splice that must not wait does not, though a read() would. */
+static bool
+splice_is_refused(int raw)
+{
+	int ends[2];
+	bool good = pipe(ends) == 0 &&
+		    FAILS(splice(raw, NULL, ends[1], NULL, 4096, SPLICE_F_NONBLOCK), EAGAIN);
+
+	return close(ends[0]) == 0 && close(ends[1]) == 0 && good;
+}
+
 static bool
 trace_is_polled(void)
 {
@@ -333,7 +344,8 @@ trace_is_polled(void)
 	pid = again_and_again(-1, raw);
 	good = good && read(raw, found, SIZE) == 0;
 	good &= is_killed(pid);
-	good = good && FAILS(ioctl(raw, 1, 0), ENOTTY) && is_at_its_end(lines.fd);
+	good = good && FAILS(ioctl(raw, 1, 0), ENOTTY) && splice_is_refused(raw) &&
+	       is_at_its_end(lines.fd);
 	return close(raw) == 0 && close(lines.fd) == 0 && close(mark) == 0 && good;
 }
 

@@ -259,7 +259,8 @@ def kprobes():
         "echo 'p:mine ramfs_read vn=$arg1 off=+0($arg4):u64' >> kprobe_events\necho 'r:ret ramfs_read ret=$retval:s64' >> kprobe_events\n"
         "cat kprobe_events\nls events/kprobes\ngrep 'field:[us]64' events/kprobes/*/format\necho 1 > events/kprobes/enable\n"
         "head -n 1 /etc/motd >/dev/null\necho 0 > events/kprobes/enable\ncat trace kprobe_profile\necho 'p:bad nosuch' >> kprobe_events\n"
-        "echo 'r:bad sys_read+8' >> kprobe_events\ncat error_log\necho =====\necho '-:mine' >> kprobe_events\nls events/kprobes\necho > kprobe_events\nls events/kprobes\n"
+        "echo 'r:bad sys_read+8' >> kprobe_events\necho 'e:bad no.such' >> dynamic_events\ncat error_log\n"
+        "echo =====\necho '-:mine' >> kprobe_events\nls events/kprobes\necho > kprobe_events\nls events/kprobes\n"
         "cat kprobe_events\ncat trace\n"
         "echo 'p:again ramfs_read off=+0($arg4):u64' > kprobe_events\necho 'off == 99999' > events/kprobes/again/filter\n"
         "echo 1 > events/kprobes/again/enable\necho > kprobe_events\necho 0 > events/kprobes/enable\n(cd events/kprobes/again\n"
@@ -281,6 +282,7 @@ def kprobes():
     check_match(rf"^  mine +{hits} +0$", out, "kprobe_profile")
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: Invalid probed address or symbol\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: Retprobe address must be an function entry\n  Command: r:bad sys_read\+8\n {17}\^$", out, "error_log")
+    check_match(r"^sh: .*No such file or directory\nsh: .*Invalid argument\nsh: .*No such device\n\[", out, "the errors")
     check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
     check(" ret: " not in after, f"events of a probe that was removed: {after}")
     check_match(r"^\S+: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")

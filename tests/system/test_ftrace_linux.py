@@ -14,8 +14,11 @@ def stats(text):
 def overrun():
     out = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
                  "cat $d/per_cpu/cpu0/stats\necho > $d/trace\ncat $d/per_cpu/cpu0/stats\necho one > $d/trace_marker\necho two > $d/trace_marker\nhead -n 1 $d/trace_pipe\n"
-                 "cat $d/per_cpu/cpu0/stats\ndone\n")[0]
-    for full, cleared, read in (stats(out)[:3], stats(out)[3:]):
+                 "cat $d/per_cpu/cpu0/stats\necho function > $d/current_tracer\nload mix -n 1 > /dev/null\n"
+                 "cat $d/per_cpu/cpu0/stats\n"
+                 "echo nop > $d/current_tracer\ndone\n")[0]
+    for full, cleared, read, traced in (stats(out)[:4], stats(out)[4:]):
+        check(traced[1] > 100 and traced[2] < 1 << 32, f"while functions are traced, also those that count: {traced}")
         check(full[0] > 100 and full[1] > 100 and full[2] == 0, f"a full buffer: {full}")
         check_eq(cleared, (0, 0, 0), "after it was cleared")
         check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
@@ -272,8 +275,14 @@ def system_filter():
 def mounted():
     out = ftrace("mkdir /tmp/t\nmount -t tracefs nodev /tmp/t && echo mounted\necho 12 > /tmp/t/buffer_size_kb\ncat buffer_size_kb\nmkdir /tmp/t/instances/i && ls instances\n"
                  "echo 'p:x sys_read' > /tmp/t/kprobe_events\ncat kprobe_events events/kprobes/x/enable /tmp/t/events/kprobes/x/enable\nrmdir instances/i\n"
-                 "umount /tmp/t && ls /tmp/t && echo empty\ncat buffer_size_kb\n")[0]
-    check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
+                 "umount /tmp/t && ls /tmp/t && echo empty\ncat buffer_size_kb\n"
+                 "ls() { busybox ls -lnd /tmp/t /tmp/t/tracing_on . | tr -s ' ' | cut -d ' ' -f 1,3,4; }\n"
+                 "mount -t tracefs -o gid=1000,uid=5,mode=750 nodev /tmp/t && ls\n"
+                 "mount -o remount,gid=77 /tmp/t && ls\n"
+                 "mount -t tracefs -o gid=x nodev /tmp/t || mount -t tmpfs -o gid=7 nodev /tmp/t || true\n")[0]
+    check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\ndrwx------ 0 0\ndrwxr-x--- 5 1000\n"
+                r"-rw-r----- 5 1000\n"
+                r"drwx------ 0 0\ndrwxr-x--- 5 77\n-rw-r----- 5 77\n(?:mount: .*Invalid argument\n){2}\Z", out, "what is seen at both places, and whose it is")
 
 
 @portable_test("tracefs and debugfs are unmounted when nobody is in them, and mounted again with what was made there")
@@ -292,12 +301,14 @@ def unmounted():
                 out, "what is where")
 
 
-@portable_test("files of tracefs are root's until chgrp and chmod let others in, whatever events come after it")
+@portable_test("files of tracefs are root's, whoever looks first, until chgrp and chmod let others in, whatever events come after it")
 def shared():
     write = "su 1000 sh -c 'echo 0 > tracing_on' && echo written\n"
-    out = ftrace("chmod 755 .\nls -ln tracing_on\n" + write + "chgrp 1000 tracing_on events\nchmod 660 tracing_on\n"
+    out = ftrace("chmod 755 .\nsu 1000 sh -c 'ls -ln' | grep -E ' (tracing_on|events)\\r?$'\n" +
+                 write + "chgrp 1000 tracing_on events\nchmod 660 tracing_on\n"
                  "echo 'p:x sys_read' > kprobe_events\nls events/kprobes | grep x\n" + write + "cat tracing_on\nls -ln tracing_on\nls -lnd events\n")[0]
-    check_match(r"^-rw-r----- .* 0 +0 .*\nsh: .*Permission denied\nx\nwritten\n0\n-rw-rw---- .* 0 +1000 .*\ndrwxr-x--- .* 0 +1000 ", out, "the files")
+    check_match(r"^drwxr-x--- .* 0 +0 .*\n-rw-r----- .* 0 +0 .*\nsh: .*Permission denied\nx\nwritten\n0\n"
+                r"-rw-rw---- .* 0 +1000 .*\ndrwxr-x--- .* 0 +1000 ", out, "the files")
 
 
 @portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other, or what it was then; groups of tracing_cpumask")
@@ -333,21 +344,33 @@ def numbers():
     out = ftrace("n=$(grep -n -x do_exit available_filter_functions | cut -d: -f1)\nm=$(grep -n -x sys_read available_filter_functions | cut -d: -f1)\n"
                  "echo $n $m > set_ftrace_filter\ncat set_ftrace_filter\necho 0 > set_ftrace_filter\necho 999999 > set_ftrace_filter\necho 1x > set_ftrace_filter\n"
                  "echo > set_ftrace_filter\necho 'nosuch*:mod:nowhere' > set_ftrace_filter\necho 'some:mod:where' >> set_ftrace_notrace\ncat set_ftrace_filter set_ftrace_notrace\n"
-                 "echo > set_ftrace_filter\ncat set_ftrace_filter\n")[0]
+                 "echo > set_ftrace_filter\ncat set_ftrace_filter\necho do_exit > set_ftrace_filter\n"
+                 "echo function > current_tracer\n"
+                 "exec 3> set_ftrace_filter\ncat set_ftrace_filter enabled_functions\necho sys_read sys_write >&3\n"
+                 "echo sys_kill >&3\ncat set_ftrace_filter | wc -l\nexec 3>&-\nexec 3> set_ftrace_filter\nexec 3>&-\n"
+                 "cat set_ftrace_filter\n")[0]
     check_eq(sorted(out.split("\n")[:2]), ["do_exit", "sys_read"], "the functions of these lines")
     check_match(r"(?:sh: .*Invalid argument\n){3}#### all functions enabled ####\nnosuch\*:mod:nowhere\n#### no functions disabled ####\nsome:mod:where\n"
-                r"#### all functions enabled ####\n\Z", out, "what waits, and is cleared")
+                r"#### all functions enabled ####\n"
+                r"do_exit\ndo_exit \(1\)\n3\n#### all functions enabled ####\n\Z", out, "what waits, is cleared, and counts until another word comes")
 
 
-@portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
+@portable_test("options: pause-on-trace records nothing while trace is read, and tracing is on for all else; printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
 def more_options():
-    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\n"
-                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\nexec 4< trace\nexec 3<&-\ncat tracing_on\nexec 4<&-\ncat tracing_on\n"
+    out = ftrace("echo 1 > options/pause-on-trace\necho one > trace_marker\nexec 5< trace_pipe\n"
+                 "head -n 1 <&5 > /dev/null\nexec 3< trace\ncat tracing_on\nhead -n 1 <&5 > /tmp/got 3<&- &\n"
+                 "until grep -q tracepipe /proc/$!/wchan 2> /dev/null || ! kill -0 $! 2> /dev/null; do :; done\n"
+                 "echo 1 > tracing_on\necho two > trace_marker\nexec 3<&-\n"
+                 "echo three > trace_marker\nwait\ngrep -o three /tmp/got\ncat tracing_on\n"
+                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\n"
+                 "exec 4< trace\nexec 3<&-\necho four > trace_marker\nexec 4<&-\ncat tracing_on\n"
                  "echo 0 > options/pause-on-trace\n"
                  "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
                  "echo noprintk-msg-only > trace_options\necho 0 > options/record-cmd\ntail -n 1 trace\necho do_exit sys_read > set_ftrace_filter\n"
                  "echo function > current_tracer\ncat enabled_functions\necho nop > current_tracer\ncat enabled_functions\n", smp=1)[0]
-    check_match(r"\A0\n1\n0\n0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
+    check_match(r"\A1\nsh: .*Bad file descriptor\nthree\n1\n0\nsh: .*Bad file descriptor\n1\n1\na mark\n"
+                r" +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\n"
+                r"do_exit \(1\)\n)\Z", out, "what is seen")
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
@@ -372,7 +395,12 @@ def writes():
     fork = "events/sched/sched_process_fork"
     long, idle, owners = ftrace(
         f"printf 'common_pid !=%600s' 1 > {fork}/filter\ntr -s ' ' < {fork}/filter\nprintf 'p:one kernel_clone\\np:two kernel_clone%600s' 'a=$arg1' > kprobe_events\ncat kprobe_events\n"
-        f"echo > kprobe_events\necho 0 > {fork}/filter\necho =====\n"
+        f"echo > kprobe_events\nf=/tmp/f; d='dd if=/tmp/f bs=32k conv=notrunc'\n"
+        f"printf 'common_pid !=%20000s' 2 > $f\n$d of={fork}/filter 2>&1 | grep -o 'Inv.*'\n"
+        f"tr -s ' ' < {fork}/filter\n"
+        "printf 'p:one kernel_clone%20000s' 'a=$arg1' > $f\n$d of=kprobe_events 2>&1 | grep -o 'Arg.*'\n"
+        "printf 'p:one kernel_clone\np:two kernel_clone%600s' 'a=$arg1' > $f\n$d of=kprobe_events 2> /dev/null\n"
+        f"cat kprobe_events\necho > kprobe_events\necho 0 > {fork}/filter\necho =====\n"
         "echo 0 > set_event_pid\necho 1 > events/sched/sched_switch/enable\nsleep 0.01\necho 0 > events/enable\ncat set_event_pid trace\necho > set_event_pid\necho =====\n"
         f"mkdir instances/j\necho 'enable_event:sched:sched_switch' > instances/j/{fork}/trigger\n/bin/cat /dev/null\ncat instances/j/events/sched/sched_switch/enable\n"
         "n=0\nwhile test $n -lt 12; do\nmkdir instances/$n\ncd instances/$n\necho 64 > buffer_size_kb\necho sys_kill > set_ftrace_filter\necho function > current_tracer\necho 1 > options/event-fork\n"
@@ -380,7 +408,8 @@ def writes():
         "cat instances/0/current_tracer\necho function_graph > instances/0/current_tracer\n"
         "cat instances/0/current_tracer\ncd instances/j/events/sched/sched_switch\n"
         "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
-    check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
+    both = r"p:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n"
+    check_match(rf"\Acommon_pid != 1\n{both}Invalid argument\ncommon_pid != 1\nArg.*\n{both}\Z", long, "what is written at once, or too long")
     check_match(r"\A0\n", idle, "the file")
     others = [what for name, tid, _, _, what in rows(idle) if (name, tid) != ("<idle>", 0)]
     check(len(others) < len(rows(idle)) and all("next_pid=0 " in what for what in others), f"switches from and to: {idle}")

@@ -191,13 +191,15 @@ tell_pollers(void *arg)
 	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
 }
 
-/* Nobody changes the snapshot from now on, or somebody may again. */
+/* Nobody changes the snapshot from now on, or somebody may again; not while somebody does. */
 static void
 reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
 {
-	if (hold != t->holds)
-		snapshot_hold(tracefs_instance(vn), hold);
+	if (hold == t->holds || tracefs_begin(vn) != 0)
+		return;
+	snapshot_hold(tracefs_instance(vn), hold);
 	t->holds = hold;
+	tracefs_end();
 }
 
 /* A reader who may also write holds the snapshot from the beginning of its reading. */
@@ -477,7 +479,7 @@ raw_open(struct file *f)
 
 /*
  * Waits for entries, and takes them. A thread that waits is not traced from then on, until the file
- * that it read last is closed: else what it does would be something to read. With O_NONBLOCK it is
+ * that it read last is closed: else what it does would be something to read. Who does not wait is
  * traced but for the reading itself, and for its calls: each read() makes some.
  */
 static int64_t
@@ -493,8 +495,8 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	while (error == 0 && u->resid == start && start > 0) {
-		waits = !(f->flags & O_NONBLOCK); /* again: others may set it */
-		sched_silence(t->silence);        /* again: another file may have its number */
+		waits = !u->nowait && !(f->flags & O_NONBLOCK); /* again: others may set it */
+		sched_silence(t->silence); /* again: another file may have its number */
 		mutex_lock(&t->lock);
 		if (!waits || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);
@@ -506,7 +508,7 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (!waits)
 			return -EAGAIN;
 		/* As in Linux: the end, if there will be no more for the time being. */
-		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
+		if (t->begun && !instance_is_on(tracefs_instance(vn)))
 			break;
 		if (wakes != __atomic_load_n(&t->wakes, __ATOMIC_RELAXED))
 			break;
@@ -553,6 +555,7 @@ raw_ioctl(struct file *f, unsigned request, uint64_t arg)
 }
 
 const struct vnode_ops trace_pipe_ops = {
+    .nowait = true,
     .open = trace_pipe_open,
     .release = trace_release,
     .read = trace_pipe_read,
@@ -561,6 +564,7 @@ const struct vnode_ops trace_pipe_ops = {
 };
 
 const struct vnode_ops trace_pipe_raw_ops = {
+    .nowait = true,
     .open = raw_open,
     .release = trace_release,
     .read = trace_pipe_read,

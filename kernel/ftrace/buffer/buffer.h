@@ -123,11 +123,14 @@ extern struct instance *marker_instance;
 
 /* ---- count.c ---- */
 
-/* Counts the entries that `trace` would show, and those that were written since it was cleared.
- * Control lock held, as for the next two. */
-void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
-/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
-uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
+/* Entries that `trace` would show; those written since it was cleared; and of these, those that
+ * were overwritten before anybody consumed them. */
+struct buffer_counts {
+	uint64_t entries, written, overrun;
+};
+
+/* All of one moment, for each CPU. Control lock held, as for the next. */
+struct buffer_counts buffer_count(const struct buffer *b, unsigned cpu);
 /* When the first entry of a CPU that is shown was recorded; 0: there is none. */
 uint64_t buffer_oldest_ns(const struct buffer *b, unsigned cpu);
 

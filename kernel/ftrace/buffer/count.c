@@ -6,28 +6,23 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/clock.h"
 
-void
-buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written)
+struct buffer_counts
+buffer_count(const struct buffer *b, unsigned cpu)
 {
-	*entries = *written = 0;
+	struct buffer_counts n = {0};
+
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		uint64_t tail, head, from;
+		uint64_t tail, head, from = buffer_from(b, i);
 
 		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		from = buffer_later(tail, buffer_from(b, i));
-		*entries += head > from ? head - from : 0; /* a snapshot may just have been taken */
-		*written += head - b->shown[i].cleared;
+		n.overrun += b->shown[i].lost + (tail > from ? tail - from : 0);
+		from = buffer_later(tail, from);
+		n.entries +=
+		    head > from ? head - from : 0; /* a snapshot may just have been taken */
+		n.written += head - b->shown[i].cleared;
 	}
-}
-
-uint64_t
-buffer_overrun(const struct buffer *b, unsigned cpu)
-{
-	uint64_t from = buffer_from(b, cpu), tail, head;
-	bool known = ktr_log_window(b->log, cpu, &tail, &head);
-
-	return b->shown[cpu].lost + (known && tail > from ? tail - from : 0);
+	return n;
 }
 
 uint64_t

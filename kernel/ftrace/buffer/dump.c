@@ -39,10 +39,10 @@ dump_ask(struct instance *i, unsigned cpu)
 static bool
 dump_begin(struct instance *i, unsigned cpu, struct buffer_reader *r)
 {
-	uint64_t entries, written;
+	uint64_t entries;
 
 	ktr_port_lock();
-	buffer_count(&i->trace, cpu, &entries, &written);
+	entries = buffer_count(&i->trace, cpu).entries;
 	ktr_port_unlock();
 	buffer_open(r, i, &i->trace, cpu, false);
 	r->dump = true;

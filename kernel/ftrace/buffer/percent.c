@@ -29,16 +29,15 @@ bool
 percent_is_reached(const struct vnode *vn, const struct buffer_reader *r)
 {
 	const struct instance *i = tracefs_instance(vn);
-	uint64_t percent = __atomic_load_n(&i->percent, __ATOMIC_RELAXED), entries, written;
-	bool reached = percent == 0 || !r->raw || instance_mask(i) == 0;
+	uint64_t percent = __atomic_load_n(&i->percent, __ATOMIC_RELAXED);
+	bool reached = percent == 0 || !r->raw || !instance_is_on(i);
 
 	tracefs_begin(vn);
 	ktr_port_lock();
 	for (unsigned cpu = 0; cpu < ncpus && !reached; cpu++)
-		if (r->cpu == BUFFER_ALL || r->cpu == cpu) {
-			buffer_count(r->b, cpu, &entries, &written);
-			reached = entries * 100 >= percent * (instance_entries(i) - KTR_RING_SPARE);
-		}
+		if (r->cpu == BUFFER_ALL || r->cpu == cpu)
+			reached = buffer_count(r->b, cpu).entries * 100 >=
+				  percent * (instance_entries(i) - KTR_RING_SPARE);
 	ktr_port_unlock();
 	tracefs_end();
 	return reached;

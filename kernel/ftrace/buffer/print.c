@@ -53,7 +53,7 @@ print_column_heads(struct sbuf *out, bool flags, bool tgid)
 void
 print_head(struct sbuf *out, const struct buffer_reader *r)
 {
-	uint64_t entries, written;
+	struct buffer_counts n;
 
 	sbuf_printf(out, "# tracer: %s\n#\n", tracer_name(r->i));
 	if (r->i->tracer == TRACER_GRAPH) {
@@ -78,13 +78,13 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		(r->i->tracer == TRACER_OSNOISE ? osnoise_print_head : timerlat_print_head)(out);
 		return;
 	}
-	buffer_count(r->b, r->cpu, &entries, &written);
+	n = buffer_count(r->b, r->cpu);
 	if (latency_layout(r->i)) {
-		latency_print_head(out, r->i, entries, written);
+		latency_print_head(out, r->i, n.entries, n.written);
 		return;
 	}
-	sbuf_printf(out, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", entries,
-		    written, ncpus);
+	sbuf_printf(out, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", n.entries,
+		    n.written, ncpus);
 	if (!option_on(r->i, OPTION_CONTEXT_INFO))
 		return;
 	print_column_heads(out, option_on(r->i, OPTION_IRQ_INFO),
@@ -203,8 +203,8 @@ trace_print_user_stack(struct sbuf *out, const char *text)
 static void
 print_start(struct sbuf *out, struct buffer_reader *r, unsigned cpu)
 {
-	for (unsigned i = 0; i < ncpus && !r->annotated && !r->consume; i++)
-		r->annotates |= option_on(r->i, OPTION_ANNOTATE) && buffer_overrun(r->b, i) > 0;
+	if (!r->annotated && !r->consume && option_on(r->i, OPTION_ANNOTATE))
+		r->annotates = buffer_count(r->b, BUFFER_ALL).overrun > 0;
 	if (r->annotates && r->annotated && (r->started >> cpu & 1) == 0)
 		sbuf_printf(out, "##### CPU %u buffer started ####\n", cpu);
 	r->annotated = true;

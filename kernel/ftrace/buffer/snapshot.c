@@ -197,10 +197,7 @@ snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 bool
 snapshot_is_empty(const struct instance *i, unsigned cpu)
 {
-	uint64_t entries, written;
-
-	buffer_count(&i->snapshot, cpu, &entries, &written);
-	return entries == 0;
+	return buffer_count(&i->snapshot, cpu).entries == 0;
 }
 
 void

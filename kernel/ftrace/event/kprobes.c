@@ -217,9 +217,14 @@ kprobes_make(char *line, enum kprobe_kind kind)
 	static const char *const systems[] = {"trace_kprobe", "trace_uprobe", "event_probe"};
 	char err[128] = "";
 	const char *message = err;
-	int error = kprobe_add(line, kind, err, sizeof(err));
+	int error;
 	size_t at;
 
+	if (kind == KPROBE_USER) /* the look-up of a file may wait for a disk, or a server */
+		mutex_unlock(&ftrace_lock);
+	error = kprobe_add(line, kind, err, sizeof(err));
+	if (kind == KPROBE_USER)
+		mutex_lock(&ftrace_lock);
 	event_filters_clean();
 	if (error == 0) {
 		error = kind == KPROBE_AT_EVENT ? eprobe_attach() : 0;

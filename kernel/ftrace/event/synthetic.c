@@ -173,7 +173,9 @@ synthetic_make_site(const struct synthetic *s)
 	if (sbuf_is_cut(&out))
 		return NULL;
 	ktr_port_lock();
-	site = ktr_site_make(&d, err, sizeof(err));
+	site = event_find(EVENT_SYNTHETIC, s->name) == NULL /* a uprobe may just have come */
+		   ? ktr_site_make(&d, err, sizeof(err))
+		   : NULL;
 	ktr_port_unlock();
 	return site;
 }

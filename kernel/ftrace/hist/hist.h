@@ -254,6 +254,7 @@ bool hist_is_expression(const struct hist *h, struct hist_slice s);
 
 /* Takes "hist:…", which adds a histogram, changes it, or removes it. 0 or -errno. */
 int hist_store(struct instance *i, const struct ktr_site *site, char *text, bool remove);
+/* Drops those of an event; as in Linux none if another one uses a variable of theirs. */
 int hist_clear(struct instance *i, const struct ktr_site *site);
 void hists_clean(struct instance *i);
 /* Drops all. */

@@ -210,10 +210,8 @@ functions_replace(struct instance *of, enum function_list list, const uint64_t *
 	bool found = false;
 
 	for (unsigned i = 0; i < WORDS; i++) {
-		uint64_t word = set != NULL ? set[i] : 0;
-
-		found |= word != 0;
-		__atomic_store_n(&f->bits[list][i], word, __ATOMIC_RELAXED);
+		found |= set[i] != 0;
+		__atomic_store_n(&f->bits[list][i], set[i], __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&f->any[list], found, __ATOMIC_RELAXED);
 	tracer_update(of);
@@ -226,14 +224,18 @@ functions_store(struct instance *i, uintptr_t arg, char *text)
 {
 	enum function_list list = (enum function_list)arg;
 	struct functions *f = &i->functions;
-	uint64_t *set = kmalloc(sizeof(f->bits[0]));
+	uint64_t *set = kzalloc(sizeof(f->bits[0]));
 	bool found = true;
 	int error = 0;
 	char *word;
 
 	if (set == NULL)
 		return -ENOMEM;
-	memcpy(set, f->bits[list], sizeof(f->bits[0]));
+	if (!f->anew[list])
+		memcpy(set, f->bits[list], sizeof(f->bits[0]));
+	else if (list <= FUNCTIONS_NOTRACE)
+		f->waiting[list][0] = '\0';
+	f->anew[list] = false;
 	while (found && error == 0 && (word = tracefs_word(&text)) != NULL) {
 		char *mod = strstr(word, ":mod:");
 		bool command = strchr(word, ':') != NULL && mod == NULL;
@@ -252,11 +254,17 @@ functions_store(struct instance *i, uintptr_t arg, char *text)
 	return found ? error : -EINVAL;
 }
 
+/* No probe is switched for a list that is empty between `>` and the first word. */
 int
 functions_clear(struct instance *i, uintptr_t arg)
 {
-	if (arg <= FUNCTIONS_NOTRACE)
-		i->functions.waiting[arg][0] = '\0';
-	functions_replace(i, (enum function_list)arg, NULL);
+	i->functions.anew[arg] = true;
 	return 0;
+}
+
+void
+functions_close(struct instance *i, uintptr_t arg)
+{
+	if (i->functions.anew[arg])
+		functions_store(i, arg, (char[]){""});
 }

@@ -107,6 +107,7 @@ enum function_list {
 struct functions {
 	uint64_t bits[FUNCTIONS_LISTS][65536 / 64]; /* atomic */
 	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
+	bool anew[FUNCTIONS_LISTS];                 /* opened with >: see functions_clear() */
 	/* Words of the first two lists about modules that are not there, as Linux keeps them. */
 	char waiting[2][128];
 };
@@ -122,10 +123,11 @@ bool functions_have(const struct functions *f, enum function_list list,
 		    const struct ktr_site *site);
 /* Is the function of this site to be traced, as the first two lists say? */
 bool functions_traced(const struct functions *f, const struct ktr_site *site);
-/* The files: arg is the list. */
+/* The files: arg is the list. As in Linux the old one counts until somebody writes, or closes. */
 void functions_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int functions_store(struct instance *i, uintptr_t arg, char *text);
 int functions_clear(struct instance *i, uintptr_t arg);
+void functions_close(struct instance *i, uintptr_t arg);
 /* available_filter_functions, enabled_functions. */
 void functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out);
 void functions_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out);
