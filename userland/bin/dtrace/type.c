@@ -335,13 +335,21 @@ type_is_stringlike(struct type *type)
 	if (type->kind != T_POINTER && type->kind != T_ARRAY)
 		return false;
 	type = type_base(type->to);
-	return type->kind == T_INT && type->size == 1;
+	return type->kind == T_INT &&
+	       (strcmp(type->name, "char") == 0 || strcmp(type->name, "signed char") == 0);
 }
 
 bool
 type_is_text(struct type *type)
 {
 	return type_is_stringlike(type) && type_base(type)->kind != T_POINTER;
+}
+
+bool
+type_is_bytes(struct type *type)
+{
+	return type_is_struct(type) || (type_base(type)->kind == T_ARRAY &&
+					type_base(type)->size > 0 && !type_is_text(type));
 }
 
 uint32_t
