@@ -22,6 +22,7 @@
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/read/read.h"
 #include "userland/bin/dtrace/run/run.h"
+#include "userland/lib/array.h"
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
@@ -38,7 +39,9 @@ static const char usage[] =
 
 static struct {
 	struct source *sources, **last;
-	const char *output, *command, *process, *recorded, *target, *kernel;
+	const char *output, *recorded, *target, *kernel;
+	const char **processes; /* "cCOMMAND" or "pNUMBER" */
+	size_t process_count;
 	struct folder {
 		struct folder *next;
 		const char *path;
@@ -62,7 +65,7 @@ static const struct choice {
     {'A', false, "write the program to /boot/dtrace.dif, or the file of -o, for a boot",
      .flag = &run.anonymous},
     {'b', true, "set the size of the trace buffers", .option = "bufsize"},
-    {'c', true, "run a command, and trace until it exits", .text = &run.command},
+    {'c', true, "run a command, and trace until it exits", .option = NULL},
     {'C', false, "preprocess script files", .option = "cpp"},
     {'D', true, "define a macro for -C", .option = "define"},
     {'e', false, "exit after compiling the request, before tracing", .flag = &run.compile_only},
@@ -79,7 +82,7 @@ static const struct choice {
     {'m', true, "enable or list probes that match the module's name", .source = true, .fields = 2},
     {'n', true, "enable or list probes that match the name", .source = true, .fields = 4},
     {'o', true, "write the output to a file", .text = &run.output},
-    {'p', true, "trace until the process exits; $target is its number", .text = &run.process},
+    {'p', true, "trace until the process exits; $target is its number", .option = NULL},
     {'P', true, "enable or list probes that match the provider's name", .source = true,
      .fields = 1},
     {'q', false, "print only what is traced", .option = "quiet"},
@@ -165,6 +168,8 @@ take_option(const struct choice *o)
 		add_source(NULL, 4, optarg);
 	else if (o->letter == 'L')
 		add_library(optarg);
+	else if (o->letter == 'c' || o->letter == 'p')
+		ARRAY_ADD(run.processes, run.process_count, dt_format("%c%s", o->letter, optarg));
 	else if (o->letter == 'x')
 		set_option(optarg);
 	else if (o->letter == 'G')
@@ -394,7 +399,7 @@ open_kernel(void)
 static void
 use_recorded(void)
 {
-	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous)
+	if (run.process_count > 0 || run.claim || run.anonymous)
 		errx(2, "-r: found -a, -A, -c or -p too, which trace a kernel that runs");
 	dt_recorded = true;
 	dt_macros.no_target = true;
@@ -414,8 +419,7 @@ use_target(void)
 		errx(2, "--target: the host's dtrace traces other kernels, this one its own");
 	if (run.kernel == NULL)
 		errx(2, "--target: expected --kernel FILE, too: the ELF of that kernel");
-	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous ||
-	    run.recorded != NULL)
+	if (run.process_count > 0 || run.claim || run.anonymous || run.recorded != NULL)
 		errx(
 		    2,
 		    "--target: found -a, -A, -c, -p or -r too, which trace this kernel, or a file");
@@ -457,11 +461,11 @@ main(int argc, char **argv)
 		print_usage(stderr);
 		return 2;
 	}
-	if (run.claim && (run.sources != NULL || run.command != NULL || run.process != NULL))
+	if (run.claim && (run.sources != NULL || run.process_count > 0))
 		errx(2, "-a: found -c, -p or a program too, which begin a tracing of their own");
 	read_scripts();
-	if (!run.claim)
-		target_open(run.command, run.process);
+	for (size_t i = 0; i < run.process_count; i++)
+		target_open(run.processes[i]);
 	if (run.list)
 		return list_probes();
 	if (!run.claim) {

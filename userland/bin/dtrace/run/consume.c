@@ -338,7 +338,7 @@ trace(const sigset_t *signals)
 		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
 		s = status();
 		if ((s.state != DIF_ACTIVE && is_due(next_status, dt_options.statusrate)) ||
-		    target_has_ended())
+		    target_all_ended())
 			return false;
 		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
 
