@@ -271,16 +271,6 @@ check_macros(void)
 
 /* ---- -l ---- */
 
-static bool
-is_wanted(const struct dif_probe *p)
-{
-	const struct clause *c = dt_program.clauses;
-
-	while (c != NULL && !probe_is_meant(c->probes, p))
-		c = c->next;
-	return c != NULL || dt_program.clauses == NULL;
-}
-
 static void
 print_arguments(const struct dif_probe *p)
 {
@@ -301,26 +291,48 @@ print_arguments(const struct dif_probe *p)
 	printf("\n");
 }
 
-static int
-list_probes(void)
+static bool
+list_matching(const char *name)
 {
-	unsigned found = 0;
+	bool found = false;
 
-	compile_names(run.sources);
-	printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
-		if (!is_wanted(&p->p))
+		if (!probe_matches(name, &p->p))
 			continue;
-		found++;
+		found = true;
 		printf("%5u %10s %17s %33s %s\n", p->p.id, p->p.provider, p->p.module,
 		       p->p.function, p->p.name);
 		if (dt_options.verbose)
 			print_arguments(&p->p);
 	}
 	fflush(stdout);
-	if (found == 0 && dt_program.clauses != NULL)
-		errx(1, "failed to match %s: no matching probes", dt_program.clauses->probes->text);
-	return ferror(stdout) ? 1 : 0;
+	if (!found)
+		warnx("failed to match %s: no matching probes", name);
+	return found;
+}
+
+/* The file of -o, if nothing is traced. */
+static void
+output_to_file(void)
+{
+	if (run.output != NULL && freopen(run.output, "w", stdout) == NULL)
+		err(1, "failed to open %s", run.output);
+}
+
+static int
+list_probes(void)
+{
+	bool found = false;
+
+	compile_names(run.sources);
+	output_to_file();
+	printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	for (const struct clause *c = dt_program.clauses; c != NULL; c = c->next)
+		for (const struct probe_spec *p = c->probes; p != NULL; p = p->next)
+			found |= list_matching(p->text);
+	if (run.sources == NULL)
+		found = list_matching(":::");
+	return !found || ferror(stdout) != 0;
 }
 
 /* ---- -A ---- */
@@ -395,12 +407,24 @@ open_kernel(void)
 		warnx("%s: %s", file_default(FILE_SYMBOLS), why);
 }
 
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return stat(a, &sa) == 0 &&
+	       (strcmp(b, "-") == 0 ? fstat(STDIN_FILENO, &sb) : stat(b, &sb)) == 0 &&
+	       S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 /* With -r: there are no processes to start, and no kernel to ask. */
 static void
 use_recorded(void)
 {
 	if (run.process_count > 0 || run.claim || run.anonymous)
 		errx(2, "-r: found -a, -A, -c or -p too, which trace a kernel that runs");
+	if (run.output != NULL && is_same_file(run.output, run.recorded))
+		errx(2, "-o %s: it is an input: expected another file", run.output);
 	dt_recorded = true;
 	dt_macros.no_target = true;
 	type_variables("");
@@ -476,10 +500,11 @@ main(int argc, char **argv)
 	}
 	if (run.anonymous)
 		return save_anonymous(image, size);
-	for (struct source *s = run.sources; run.compile_only && dt_options.verbose && s != NULL;
-	     s = s->next)
-		compile_report(stdout, s);
-	if (run.compile_only && !run.claim)
+	if (run.compile_only && !run.claim) {
+		output_to_file();
+		for (struct source *s = run.sources; dt_options.verbose && s != NULL; s = s->next)
+			compile_report(stdout, s);
 		return fflush(stdout) != 0;
+	}
 	return consume(image, run.sources, run.output, run.compile_only);
 }
