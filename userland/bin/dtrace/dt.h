@@ -152,7 +152,8 @@ const char *type_text(const struct type *type);
 bool type_is_integer(struct type *type); /* enums, too */
 bool type_is_scalar(struct type *type);  /* integers and pointers */
 bool type_is_struct(struct type *type);  /* and union */
-/* A string, or a pointer to char or signed char, or an array of these. */
+bool type_is_char(struct type *type);    /* and signed char: what texts consist of */
+/* A string, or a pointer to char, or an array of char. */
 bool type_is_stringlike(struct type *type);
 /* Is a value of the type a text: a string, or an array of characters? */
 bool type_is_text(struct type *type);
