@@ -29,6 +29,7 @@ enum kind {
 	VERSION,
 	STDC, /* a letter of -X */
 	CPP,  /* NAME, NAME=BODY or a folder, for the preprocessor; offset: which */
+	ENV,  /* NAME=VALUE, or NAME, of the commands of -c; offset: is it set? */
 };
 
 #define OPTION(kind, name)                                     \
@@ -66,7 +67,8 @@ static const struct {
     OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
     {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
     {"version", VERSION, 0},       {"stdc", STDC, 0},
-    OPTION(FLAG, aggpercpu),
+    OPTION(FLAG, aggpercpu),       {"setenv", ENV, 1},
+    {"unsetenv", ENV, 0},
 };
 
 /*
@@ -77,10 +79,11 @@ static const struct {
 static const char ignored[] =
     " bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
-    "strip syslibdir temporal tree tregs udefs unodefs ";
+    "pspec strip syslibdir temporal tree tregs udefs unodefs ";
 
 /* Options that a program cannot set: they are needed before it is read. */
-static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath syslibdir ";
+static const char compiler[] =
+    " cppargs cpppath ctypes dtypes ldpath modpath setenv syslibdir unsetenv ";
 
 void
 option_init(void)
@@ -243,6 +246,17 @@ add_cpp(char letter, const char *value)
 	return true;
 }
 
+/* False: the value has no name, or is not of the option's form. */
+static bool
+change_environment(bool set, const char *value)
+{
+	const char *end = value != NULL ? strchr(value, '=') : NULL;
+
+	/* putenv() removes a name that has no value. */
+	return value != NULL && *value != '\0' && (set ? end > value : end == NULL) &&
+	       putenv(strdup(value)) == 0;
+}
+
 /* Says what is wrong with an option's number. NULL: the option takes it. */
 static const char *
 out_of_range(const char *name, uint64_t number)
@@ -281,7 +295,8 @@ option_take(const char *name, const char *value)
 						   "NAMES/DATA/CLASS, as Evolving/Stable/Common",
 					       [VERSION] = "1 or 1.N",
 					       [STDC] = "a, c, s or t",
-					       [CPP] = "a name or a folder, of 64 at most"};
+					       [CPP] = "a name or a folder, of 64 at most",
+					       [ENV] = "NAME=VALUE to set, NAME to unset"};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		char *at = (char *)&dt_options + options[i].offset;
@@ -293,7 +308,9 @@ option_take(const char *name, const char *value)
 		if (options[i].kind == TEXT && value != NULL)
 			memcpy(at, &value, sizeof(value));
 		else if (options[i].kind == TEXT || !read_value(options[i].kind, value, &number) ||
-			 (options[i].kind == CPP && !add_cpp((char)options[i].offset, value)))
+			 (options[i].kind == CPP && !add_cpp((char)options[i].offset, value)) ||
+			 (options[i].kind == ENV &&
+			  !change_environment(options[i].offset != 0, value)))
 			return dt_format("%s: found %s%s%s, expected %s", name,
 					 value != NULL ? "\"" : "",
 					 value != NULL ? value : "no value",
