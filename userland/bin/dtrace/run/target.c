@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +23,8 @@
 
 static struct target {
 	pid_t pid;  /* 0: it has ended */
-	bool child; /* of -c: it waits for a byte of this pipe */
-	int go;
+	bool child; /* of -c */
+	int fd;     /* -c: the pipe that tells it to begin; -p: readable when it has ended */
 } * targets;
 static size_t target_count, ended_count;
 
@@ -106,7 +108,7 @@ start_command(const char *command)
 		_exit(127);
 	}
 	close(go[0]);
-	t.go = go[1];
+	t.fd = go[1];
 	return t;
 }
 
@@ -118,7 +120,8 @@ find_process(const char *text)
 
 	if (*end != '\0' || t.pid <= 0)
 		errx(2, "-p: found %s, expected the number of a process", text);
-	if (kill(t.pid, 0) < 0)
+	t.fd = pidfd_open(t.pid, 0);
+	if (t.fd < 0)
 		err(1, "failed to grab process %d", t.pid);
 	return t;
 }
@@ -135,32 +138,19 @@ target_open(const char *option)
 	ARRAY_ADD(targets, target_count, t);
 }
 
-/* True also of a process for which nobody has waited yet. */
 static bool
-process_has_ended(pid_t process)
+has_ended(const struct target *t, int *status)
 {
-	char path[32], stat[256], *state;
-	FILE *f;
-	size_t n;
+	struct pollfd file = {.fd = t->fd, .events = POLLIN};
 
-	if (kill(process, 0) < 0 && errno == ESRCH)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return false;
-	n = fread(stat, 1, sizeof(stat) - 1, f);
-	fclose(f);
-	stat[n] = '\0';
-	state = strrchr(stat, ')'); /* "PID (NAME) STATE", and a name may have anything in it */
-	return state != NULL && strncmp(state, ") Z", 3) == 0;
+	return t->child ? waitpid(t->pid, status, WNOHANG) == t->pid : poll(&file, 1, 0) == 1;
 }
 
 void
 target_go(void)
 {
 	for (struct target *t = targets; t < targets + target_count; t++)
-		if (t->child && (write(t->go, "g", 1) != 1 || close(t->go) < 0))
+		if (t->child && (write(t->fd, "g", 1) != 1 || close(t->fd) < 0))
 			err(1, "-c");
 }
 
@@ -181,8 +171,7 @@ target_all_ended(void)
 	for (struct target *t = targets; t < targets + target_count; t++) {
 		int status = 0; /* of another's child it is not known */
 
-		if (t->pid == 0 || !(t->child ? waitpid(t->pid, &status, WNOHANG) == t->pid
-					      : process_has_ended(t->pid)))
+		if (t->pid == 0 || !has_ended(t, &status))
 			continue;
 		if (!dt_options.quiet)
 			say_ended(t->pid, status);
