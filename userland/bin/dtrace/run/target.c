@@ -13,8 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,7 +120,7 @@ find_process(const char *text)
 
 	if (*end != '\0' || t.pid <= 0)
 		errx(2, "-p: found %s, expected the number of a process", text);
-	t.fd = pidfd_open(t.pid, 0);
+	t.fd = (int)syscall(SYS_pidfd_open, t.pid, 0);
 	if (t.fd < 0)
 		err(1, "failed to grab process %d", t.pid);
 	return t;
