@@ -152,10 +152,13 @@ const char *type_text(const struct type *type);
 bool type_is_integer(struct type *type); /* enums, too */
 bool type_is_scalar(struct type *type);  /* integers and pointers */
 bool type_is_struct(struct type *type);  /* and union */
+bool type_is_char(struct type *type);    /* and signed char: what texts consist of */
 /* A string, or a pointer to char, or an array of char. */
 bool type_is_stringlike(struct type *type);
 /* Is a value of the type a text: a string, or an array of characters? */
 bool type_is_text(struct type *type);
+/* Is a key of the type the bytes of it: of a struct, or of an array that is no text? */
+bool type_is_bytes(struct type *type);
 /* Of a member of this type: bytes. */
 uint32_t type_align(struct type *type);
 bool type_same(struct type *a, struct type *b);

@@ -22,6 +22,7 @@
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/read/read.h"
 #include "userland/bin/dtrace/run/run.h"
+#include "userland/lib/array.h"
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
@@ -38,7 +39,9 @@ static const char usage[] =
 
 static struct {
 	struct source *sources, **last;
-	const char *output, *command, *process, *recorded, *target, *kernel;
+	const char *output, *recorded, *target, *kernel;
+	const char **processes; /* "cCOMMAND" or "pNUMBER" */
+	size_t process_count;
 	struct folder {
 		struct folder *next;
 		const char *path;
@@ -62,7 +65,7 @@ static const struct choice {
     {'A', false, "write the program to /boot/dtrace.dif, or the file of -o, for a boot",
      .flag = &run.anonymous},
     {'b', true, "set the size of the trace buffers", .option = "bufsize"},
-    {'c', true, "run a command, and trace until it exits", .text = &run.command},
+    {'c', true, "run a command, and trace until it exits", .option = NULL},
     {'C', false, "preprocess script files", .option = "cpp"},
     {'D', true, "define a macro for -C", .option = "define"},
     {'e', false, "exit after compiling the request, before tracing", .flag = &run.compile_only},
@@ -79,7 +82,7 @@ static const struct choice {
     {'m', true, "enable or list probes that match the module's name", .source = true, .fields = 2},
     {'n', true, "enable or list probes that match the name", .source = true, .fields = 4},
     {'o', true, "write the output to a file", .text = &run.output},
-    {'p', true, "trace until the process exits; $target is its number", .text = &run.process},
+    {'p', true, "trace until the process exits; $target is its number", .option = NULL},
     {'P', true, "enable or list probes that match the provider's name", .source = true,
      .fields = 1},
     {'q', false, "print only what is traced", .option = "quiet"},
@@ -165,6 +168,8 @@ take_option(const struct choice *o)
 		add_source(NULL, 4, optarg);
 	else if (o->letter == 'L')
 		add_library(optarg);
+	else if (o->letter == 'c' || o->letter == 'p')
+		ARRAY_ADD(run.processes, run.process_count, dt_format("%c%s", o->letter, optarg));
 	else if (o->letter == 'x')
 		set_option(optarg);
 	else if (o->letter == 'G')
@@ -266,16 +271,6 @@ check_macros(void)
 
 /* ---- -l ---- */
 
-static bool
-is_wanted(const struct dif_probe *p)
-{
-	const struct clause *c = dt_program.clauses;
-
-	while (c != NULL && !probe_is_meant(c->probes, p))
-		c = c->next;
-	return c != NULL || dt_program.clauses == NULL;
-}
-
 static void
 print_arguments(const struct dif_probe *p)
 {
@@ -296,26 +291,48 @@ print_arguments(const struct dif_probe *p)
 	printf("\n");
 }
 
-static int
-list_probes(void)
+static bool
+list_matching(const char *name)
 {
-	unsigned found = 0;
+	bool found = false;
 
-	compile_names(run.sources);
-	printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
-		if (!is_wanted(&p->p))
+		if (!probe_matches(name, &p->p))
 			continue;
-		found++;
+		found = true;
 		printf("%5u %10s %17s %33s %s\n", p->p.id, p->p.provider, p->p.module,
 		       p->p.function, p->p.name);
 		if (dt_options.verbose)
 			print_arguments(&p->p);
 	}
 	fflush(stdout);
-	if (found == 0 && dt_program.clauses != NULL)
-		errx(1, "failed to match %s: no matching probes", dt_program.clauses->probes->text);
-	return ferror(stdout) ? 1 : 0;
+	if (!found)
+		warnx("failed to match %s: no matching probes", name);
+	return found;
+}
+
+/* The file of -o, if nothing is traced. */
+static void
+output_to_file(void)
+{
+	if (run.output != NULL && freopen(run.output, "w", stdout) == NULL)
+		err(1, "failed to open %s", run.output);
+}
+
+static int
+list_probes(void)
+{
+	bool found = false;
+
+	compile_names(run.sources);
+	output_to_file();
+	printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	for (const struct clause *c = dt_program.clauses; c != NULL; c = c->next)
+		for (const struct probe_spec *p = c->probes; p != NULL; p = p->next)
+			found |= list_matching(p->text);
+	if (run.sources == NULL)
+		found = list_matching(":::");
+	return !found || ferror(stdout) != 0;
 }
 
 /* ---- -A ---- */
@@ -390,12 +407,24 @@ open_kernel(void)
 		warnx("%s: %s", file_default(FILE_SYMBOLS), why);
 }
 
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return stat(a, &sa) == 0 &&
+	       (strcmp(b, "-") == 0 ? fstat(STDIN_FILENO, &sb) : stat(b, &sb)) == 0 &&
+	       S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 /* With -r: there are no processes to start, and no kernel to ask. */
 static void
 use_recorded(void)
 {
-	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous)
+	if (run.process_count > 0 || run.claim || run.anonymous)
 		errx(2, "-r: found -a, -A, -c or -p too, which trace a kernel that runs");
+	if (run.output != NULL && is_same_file(run.output, run.recorded))
+		errx(2, "-o %s: it is an input: expected another file", run.output);
 	dt_recorded = true;
 	dt_macros.no_target = true;
 	type_variables("");
@@ -414,8 +443,7 @@ use_target(void)
 		errx(2, "--target: the host's dtrace traces other kernels, this one its own");
 	if (run.kernel == NULL)
 		errx(2, "--target: expected --kernel FILE, too: the ELF of that kernel");
-	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous ||
-	    run.recorded != NULL)
+	if (run.process_count > 0 || run.claim || run.anonymous || run.recorded != NULL)
 		errx(
 		    2,
 		    "--target: found -a, -A, -c, -p or -r too, which trace this kernel, or a file");
@@ -457,11 +485,11 @@ main(int argc, char **argv)
 		print_usage(stderr);
 		return 2;
 	}
-	if (run.claim && (run.sources != NULL || run.command != NULL || run.process != NULL))
+	if (run.claim && (run.sources != NULL || run.process_count > 0))
 		errx(2, "-a: found -c, -p or a program too, which begin a tracing of their own");
 	read_scripts();
-	if (!run.claim)
-		target_open(run.command, run.process);
+	for (size_t i = 0; i < run.process_count; i++)
+		target_open(run.processes[i]);
 	if (run.list)
 		return list_probes();
 	if (!run.claim) {
@@ -472,10 +500,11 @@ main(int argc, char **argv)
 	}
 	if (run.anonymous)
 		return save_anonymous(image, size);
-	for (struct source *s = run.sources; run.compile_only && dt_options.verbose && s != NULL;
-	     s = s->next)
-		compile_report(stdout, s);
-	if (run.compile_only && !run.claim)
+	if (run.compile_only && !run.claim) {
+		output_to_file();
+		for (struct source *s = run.sources; dt_options.verbose && s != NULL; s = s->next)
+			compile_report(stdout, s);
 		return fflush(stdout) != 0;
+	}
 	return consume(image, run.sources, run.output, run.compile_only);
 }

@@ -28,7 +28,8 @@ enum kind {
 	AMIN, /* this and the next ones have no member of dt_options */
 	VERSION,
 	STDC, /* a letter of -X */
-	CPP,  /* NAME, NAME=BODY or a folder, for the preprocessor; offset: which */
+	ADD, /* NAME, NAME=VALUE or a folder, for the preprocessor or the environment; offset: which
+	      */
 };
 
 #define OPTION(kind, name)                                     \
@@ -62,11 +63,12 @@ static const struct {
     OPTION(TEXT, until),           OPTION(NUMBER, ustackframes),
     OPTION(FLAG, zdefs),           {"amin", AMIN, 0},
     OPTION(FLAG, argref),          OPTION(FLAG, cpp),
-    OPTION(FLAG, cpphdrs),         {"define", CPP, 'D'},
-    OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
-    {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
+    OPTION(FLAG, cpphdrs),         {"define", ADD, 'D'},
+    OPTION(FLAG, empty),           {"incdir", ADD, 'I'},
+    {"undef", ADD, 'U'},           OPTION(FLAG, verbose),
     {"version", VERSION, 0},       {"stdc", STDC, 0},
-    OPTION(FLAG, aggpercpu),
+    OPTION(FLAG, aggpercpu),       {"setenv", ADD, 's'},
+    {"unsetenv", ADD, 'u'},
 };
 
 /*
@@ -77,10 +79,11 @@ static const struct {
 static const char ignored[] =
     " bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
-    "strip syslibdir temporal tree tregs udefs unodefs ";
+    "pspec strip syslibdir temporal tree tregs udefs unodefs ";
 
 /* Options that a program cannot set: they are needed before it is read. */
-static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath syslibdir ";
+static const char compiler[] =
+    " cppargs cpppath ctypes dtypes ldpath modpath setenv syslibdir unsetenv ";
 
 void
 option_init(void)
@@ -226,14 +229,19 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	}
 }
 
-/* Sets a member. False: there is no such value, or there are too many. */
+/* Sets a member, or the environment of -c's commands. False: no such value, or too many. */
 static bool
-add_cpp(char letter, const char *value)
+add_value(char letter, const char *value)
 {
 	struct cpp_options *o = &cpp_options;
 	unsigned *count = letter == 'I' ? &o->folder_count : &o->macro_count;
 
-	if (value == NULL || *value == '\0' || *count == CPP_MAX_OPTIONS)
+	if (value == NULL || *value == '\0')
+		return false;
+	if (letter == 's' || letter == 'u') /* putenv() removes a name that has no value */
+		return *value != '=' && (strchr(value, '=') != NULL) == (letter == 's') &&
+		       putenv(strdup(value)) == 0;
+	if (*count == CPP_MAX_OPTIONS)
 		return false;
 	if (letter == 'I')
 		o->folders[*count] = dt_format("%s", value);
@@ -270,18 +278,18 @@ out_of_range(const char *name, uint64_t number)
 static const char *
 option_take(const char *name, const char *value)
 {
-	static const char *const expected[] = {[FLAG] = "no value, on or off, or a number",
-					       [NUMBER] = "a number",
-					       [SIZE] = "a number, which may end with k, m, g or t",
-					       [RATE] = "a time or a rate, as 10ms or 100hz",
-					       [ENCODING] = "ascii or utf8",
-					       [POLICY] = "switch, ring or fill",
-					       [TEXT] = "a text",
-					       [AMIN] =
-						   "NAMES/DATA/CLASS, as Evolving/Stable/Common",
-					       [VERSION] = "1 or 1.N",
-					       [STDC] = "a, c, s or t",
-					       [CPP] = "a name or a folder, of 64 at most"};
+	static const char *const expected[] = {
+	    [FLAG] = "no value, on or off, or a number",
+	    [NUMBER] = "a number",
+	    [SIZE] = "a number, which may end with k, m, g or t",
+	    [RATE] = "a time or a rate, as 10ms or 100hz",
+	    [ENCODING] = "ascii or utf8",
+	    [POLICY] = "switch, ring or fill",
+	    [TEXT] = "a text",
+	    [AMIN] = "NAMES/DATA/CLASS, as Evolving/Stable/Common",
+	    [VERSION] = "1 or 1.N",
+	    [STDC] = "a, c, s or t",
+	    [ADD] = "a name or a folder, of 64 at most, or NAME=VALUE"};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		char *at = (char *)&dt_options + options[i].offset;
@@ -293,7 +301,7 @@ option_take(const char *name, const char *value)
 		if (options[i].kind == TEXT && value != NULL)
 			memcpy(at, &value, sizeof(value));
 		else if (options[i].kind == TEXT || !read_value(options[i].kind, value, &number) ||
-			 (options[i].kind == CPP && !add_cpp((char)options[i].offset, value)))
+			 (options[i].kind == ADD && !add_value((char)options[i].offset, value)))
 			return dt_format("%s: found %s%s%s, expected %s", name,
 					 value != NULL ? "\"" : "",
 					 value != NULL ? value : "no value",

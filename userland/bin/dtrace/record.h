@@ -30,6 +30,7 @@ enum show {
 	SHOW_END,
 	SHOW_ARRAY, /* `size` bytes of what follows, each `element` bytes: a struct or an array */
 	SHOW_ENUM,
+	SHOW_CHAR, /* of print() alone */
 };
 
 struct rec_field {

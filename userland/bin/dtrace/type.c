@@ -270,6 +270,15 @@ type_enumerator(const char *name, bool declared, struct type **type, int64_t *va
 	return !declared && type_btf_enumerator(name, type, value);
 }
 
+/* A declarator may leave a typedef without a name. */
+static const struct type *
+named(const struct type *type)
+{
+	while (type->kind == T_TYPEDEF && *type->name == '\0')
+		type = type->to;
+	return type;
+}
+
 const char *
 type_text(const struct type *type)
 {
@@ -277,9 +286,10 @@ type_text(const struct type *type)
 	    [T_STRUCT] = "struct", [T_UNION] = "union", [T_ENUM] = "enum"};
 	const char *stars = "", *sizes = "";
 
+	type = named(type);
 	switch (type->kind) {
 	case T_POINTER:
-		for (; type->kind == T_POINTER; type = type->to)
+		for (; type->kind == T_POINTER; type = named(type->to))
 			stars = dt_format("*%s", stars);
 		if (type->kind == T_FUNCTION)
 			return dt_format("%s (%s)()", type_text(type->to), stars);
@@ -287,7 +297,7 @@ type_text(const struct type *type)
 			return dt_format("%s (%s)[%u]", type_text(type->to), stars, type->count);
 		return dt_format("%s %s", type_text(type), stars);
 	case T_ARRAY:
-		for (; type->kind == T_ARRAY; type = type->to)
+		for (; type->kind == T_ARRAY; type = named(type->to))
 			sizes = type->flexible ? dt_format("%s[]", sizes)
 					       : dt_format("%s[%u]", sizes, type->count);
 		return dt_format("%s %s", type_text(type), sizes);
@@ -327,21 +337,33 @@ type_is_struct(struct type *type)
 }
 
 bool
+type_is_char(struct type *type)
+{
+	type = type_base(type);
+	return type->kind == T_INT &&
+	       (strcmp(type->name, "char") == 0 || strcmp(type->name, "signed char") == 0);
+}
+
+bool
 type_is_stringlike(struct type *type)
 {
 	type = type_base(type);
-	if (type->kind == T_STRING)
-		return true;
-	if (type->kind != T_POINTER && type->kind != T_ARRAY)
-		return false;
-	type = type_base(type->to);
-	return type->kind == T_INT && type->size == 1;
+	if (type->kind == T_POINTER || type->kind == T_ARRAY)
+		return type_is_char(type->to);
+	return type->kind == T_STRING;
 }
 
 bool
 type_is_text(struct type *type)
 {
 	return type_is_stringlike(type) && type_base(type)->kind != T_POINTER;
+}
+
+bool
+type_is_bytes(struct type *type)
+{
+	return type_is_struct(type) || (type_base(type)->kind == T_ARRAY &&
+					type_base(type)->size > 0 && !type_is_text(type));
 }
 
 uint32_t

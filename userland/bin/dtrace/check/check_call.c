@@ -33,21 +33,23 @@ keys_of(struct node *keys)
 	for (; keys != NULL; keys = keys->next) {
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = "";
-		(*last)->type = type_is_text(keys->type) ? type_string : check_held(keys);
+		(*last)->type = type_is_bytes(keys->type) ? keys->type : check_held(keys);
+		if (type_is_text(keys->type))
+			(*last)->type = type_string;
 		(*last)->offset = check_is_user_symbol(keys);
 		last = &(*last)->next;
 	}
 	return first;
 }
 
-/* The engine's keys: a struct is as many as it has words, an address of a program two. */
+/* The engine's keys: bytes are as many as they have words, an address of a program two. */
 void
 check_key_size(struct place at, const char *what, const struct member *m)
 {
 	unsigned n = 0;
 
 	for (; m != NULL; m = m->next)
-		n += type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1 + m->offset;
+		n += type_is_bytes(m->type) ? (type_base(m->type)->size + 7) / 8 : 1 + m->offset;
 	if (n > DIF_MAX_KEYS)
 		dt_error(at, "D_KEY_TYPE", "%s[ ]: the keys are too large", what);
 }
@@ -56,8 +58,10 @@ static bool
 key_fits(struct node *key, struct type *type)
 {
 	if (type_base(type)->kind == T_STACK)
-		return key->type == type;                  /* the kernel's, or the process's */
-	if (type_is_text(key->type) != type_is_text(type)) /* bytes, or an address */
+		return key->type == type; /* the kernel's, or the process's */
+	/* A text, bytes, or a value, as an address. */
+	if (type_is_text(key->type) != type_is_text(type) ||
+	    type_is_bytes(key->type) != type_is_bytes(type))
 		return false;
 	return check_fits(key, type) || (type_is_scalar(key->type) && type_is_scalar(type));
 }

@@ -77,8 +77,7 @@ is_accepted(const struct letters *l, struct node *n)
 	case ADDRESS:
 		return check_is_scalar(n);
 	case STRING:
-		return check_is_string(n) ||
-		       (type_base(n->type)->kind == T_ARRAY && type_is_stringlike(n->type));
+		return type_is_text(n->type);
 	case STACK:
 		return type_base(n->type)->kind == T_STACK;
 	default:

@@ -61,11 +61,11 @@ gen_action(struct node *n)
 }
 
 static uint64_t
-agg_key_kind(struct node *key)
+agg_key_kind(struct type *type)
 {
-	if (type_base(key->type)->kind == T_STACK)
-		return key->type == type_stack ? DIF_K_STACK : DIF_K_USTACK;
-	return type_is_text(key->type) ? DIF_K_STR : DIF_K_INT;
+	if (type->kind == T_STACK)
+		return type == type_stack ? DIF_K_STACK : DIF_K_USTACK;
+	return type->kind == T_STRING ? DIF_K_STR : DIF_K_INT;
 }
 
 /* Tells the engine and the consumer of an aggregation, when it is first used. */
@@ -87,20 +87,18 @@ define_aggregation(struct aggregation *a, struct node *keys)
 		return;
 	a->defined = true;
 	memcpy(d.p, a->p, sizeof(d.p));
-	for (struct node *k = keys; k != NULL; k = k->next, r.count++) {
-		struct type *type = type_base(k->type);
+	for (struct member *m = a->keys; m != NULL; m = m->next, keys = keys->next, r.count++) {
+		struct type *type = type_base(m->type);
 		struct rec_field f = {.show = gen_show(type), .size = type->size};
 
 		if (type->kind == T_STACK)
-			f.show = k->type == type_stack ? SHOW_STACK : SHOW_USTACK;
-		if (record_symbol_of(k) != SHOW_INT)
-			f.show = record_symbol_of(k);
-		if (check_is_user_symbol(k))
+			f.show = type == type_stack ? SHOW_STACK : SHOW_USTACK;
+		if (record_symbol_of(keys) != SHOW_INT)
+			f.show = record_symbol_of(keys);
+		if (m->offset != 0)
 			d.keys = DIF_KEYS_AND(d.keys, DIF_K_INT);
-		if (type->kind == T_ARRAY && f.show != SHOW_STRING)
-			f.show = SHOW_HEX, f.size = 8;
-		for (uint32_t at = 0; at == 0 || (type_is_struct(type) && at < type->size); at += 8)
-			d.keys = DIF_KEYS_AND(d.keys, agg_key_kind(k));
+		for (uint32_t at = 0; at == 0 || (type_is_bytes(type) && at < type->size); at += 8)
+			d.keys = DIF_KEYS_AND(d.keys, agg_key_kind(type));
 		buffer_add(&gen_image.rec_fields, &f, sizeof(f));
 	}
 	all[a->number] = d;

@@ -75,7 +75,7 @@ gen_variable(struct variable *v)
 		d.size = type->size;
 	}
 	for (struct member *m = v->keys; m != NULL; m = m->next) {
-		uint32_t words = type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
+		uint32_t words = type_is_bytes(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
 
 		for (; words > 0; words--)
 			d.keys =
@@ -87,11 +87,11 @@ gen_variable(struct variable *v)
 }
 
 /*
- * Pushes a struct as a key: as many integers as it has words, with its bytes in their order, the
- * last one filled up with 0. Registers from `unused` on have no value.
+ * Pushes the bytes of a struct or an array as a key: as many integers as it has words, the last one
+ * filled up with 0. Registers from `unused` on have no value.
  */
 static void
-push_struct(struct node *key, unsigned r, unsigned unused)
+push_bytes(struct node *key, unsigned r, unsigned unused)
 {
 	unsigned word = gen_need(key, unused), part = gen_need(key, unused + 1);
 	uint32_t size = type_base(key->type)->size;
@@ -118,8 +118,8 @@ push_key(struct node *key, unsigned r, unsigned unused)
 	if (key->kind == N_CALL && type_base(key->type)->kind == T_STACK)
 		gen_insn(key->type == type_stack ? DIF_KEY_STACK : DIF_KEY_USTACK, 0, 0, 0,
 			 (int32_t)gen_frames(key));
-	else if (type_is_struct(key->type))
-		push_struct(key, r, unused);
+	else if (type_is_bytes(key->type))
+		push_bytes(key, r, unused);
 	else if (type_is_text(key->type))
 		gen_insn(DIF_KEY_STR, 0, r, 0, 0);
 	else

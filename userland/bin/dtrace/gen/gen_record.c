@@ -222,6 +222,10 @@ add_print_type(struct rec_field *f, struct type *type)
 	const char *text = type_text(type);
 
 	f->type = image_text(text, strlen(text));
+	if (type_is_char(base))
+		f->show = SHOW_CHAR;
+	if (base->kind == T_POINTER && type_base(base->to)->kind == T_FUNCTION)
+		f->show = SHOW_FUNC;
 	if (base->kind == T_ENUM)
 		f->names = image_text(enum_names(base), strlen(enum_names(base)));
 	if (base->kind == T_ARRAY && type_is_scalar(base->to))
@@ -246,6 +250,7 @@ add_print_fields(struct type *type, const char *name, uint32_t offset, const str
 	f.name = image_text(name, strlen(name));
 	add_print_type(&f, type);
 	if (m != NULL) {
+		f.show = m->bits != 0 ? gen_show(base) : f.show; /* a number, if it was a char */
 		f.bits = m->bits;
 		f.shift = m->shift;
 		f.size = base->kind == T_STRING ? (uint32_t)m->value : f.size;

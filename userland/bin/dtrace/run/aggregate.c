@@ -232,6 +232,7 @@ agg_normal(uint32_t agg)
 /* ---- sorting ---- */
 
 static const uint32_t *sorted_aggs;
+static unsigned sorted_count;
 
 static int
 compare_numbers(__int128 a, __int128 b)
@@ -294,29 +295,24 @@ compare_keys(const struct agg_entry *a, const struct agg_entry *b)
 	return 0;
 }
 
-struct row {
-	struct agg_entry *entries[16];
-	unsigned count;
-};
-
+/* A row has an entry of each of sorted_aggs, at least one of which is not NULL. */
 static const struct agg_entry *
-any_of(const struct row *r)
+any_of(struct agg_entry *const *row)
 {
-	for (unsigned i = 0; i < r->count; i++)
-		if (r->entries[i] != NULL)
-			return r->entries[i];
-	return NULL;
+	while (*row == NULL)
+		row++;
+	return *row;
 }
 
 static int
-compare_values(const struct row *a, const struct row *b)
+compare_values(struct agg_entry *const *a, struct agg_entry *const *b)
 {
-	unsigned from = dt_options.aggsortpos < a->count ? (unsigned)dt_options.aggsortpos : 0;
+	unsigned from = dt_options.aggsortpos < sorted_count ? (unsigned)dt_options.aggsortpos : 0;
 
-	for (unsigned i = 0; i < a->count; i++) {
-		unsigned n = (from + i) % a->count;
-		int c = compare_numbers(agg_number(sorted_aggs[n], a->entries[n]),
-					agg_number(sorted_aggs[n], b->entries[n]));
+	for (unsigned i = 0; i < sorted_count; i++) {
+		unsigned n = (from + i) % sorted_count;
+		int c = compare_numbers(agg_number(sorted_aggs[n], a[n]),
+					agg_number(sorted_aggs[n], b[n]));
 
 		if (c != 0)
 			return c;
@@ -329,7 +325,7 @@ static bool truncating; /* rows are sorted by their values, whatever the options
 static int
 compare_rows(const void *one, const void *other)
 {
-	const struct row *a = one, *b = other;
+	struct agg_entry *const *a = one, *const *b = other;
 	int c;
 
 	if (dt_options.aggsortkey && !truncating) {
@@ -343,34 +339,33 @@ compare_rows(const void *one, const void *other)
 }
 
 /* Makes rows of the aggregations' entries, one for equal keys; sorts them. */
-static struct row *
+static struct agg_entry **
 make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 {
-	struct row *list = NULL;
+	struct agg_entry **list = NULL;
+	size_t size = 0;
 
-	*rows = 0;
 	for (size_t b = 0; b < bucket_total * count; b++) {
 		size_t n = b / bucket_total;
 
 		for (struct agg_entry *e = buckets[b % bucket_total]; e != NULL; e = e->next) {
 			bool earlier = false;
-			struct row r = {.count = count};
 
 			if (e->agg != aggs[n])
 				continue;
 			for (unsigned i = 0; i < count; i++) {
-				r.entries[i] = seek(aggs[i], e->keys, e->key_words);
-				/* it has its row already */
-				earlier |= i < n && r.entries[i] != NULL;
+				ARRAY_ADD(list, size, seek(aggs[i], e->keys, e->key_words));
+				earlier |= i < n && list[size - 1] != NULL;
 			}
-			if (earlier)
-				continue;
-			ARRAY_ADD(list, *rows, r);
+			if (earlier) /* it has its row already */
+				size -= count;
 		}
 	}
 	sorted_aggs = aggs;
-	if (*rows > 0)
-		qsort(list, *rows, sizeof(*list), compare_rows);
+	sorted_count = count;
+	*rows = size / count;
+	if (size > 0)
+		qsort(list, *rows, count * sizeof(*list), compare_rows);
 	return list;
 }
 
@@ -402,7 +397,7 @@ void
 agg_trunc(uint32_t agg, int64_t keep)
 {
 	size_t count;
-	struct row *rows;
+	struct agg_entry **rows;
 	uint64_t left = (uint64_t)(keep < 0 ? -keep : keep);
 
 	truncating = true;
@@ -414,7 +409,7 @@ agg_trunc(uint32_t agg, int64_t keep)
 		bool stays = keep < 0 ? i < left : count - i <= left;
 
 		if (!stays)
-			remove_all(rows[i].entries[0]);
+			remove_all(rows[i]);
 	}
 	free(rows);
 }
@@ -459,12 +454,12 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 }
 
 static void
-print_row(const struct row *r)
+print_row(struct agg_entry *const *row)
 {
-	const struct agg_entry *e = any_of(r);
+	const struct agg_entry *e = any_of(row);
 	const struct rec_agg *rec = &view.rec_aggs[e->agg];
 	const uint64_t *key = e->keys;
-	bool packed = r->count == 1 && pack_wanted(e->agg);
+	bool packed = sorted_count == 1 && pack_wanted(e->agg);
 
 	for (uint32_t i = 0; i < rec->count; i++) {
 		const struct rec_field *f = &view.fields[rec->first + i];
@@ -476,11 +471,11 @@ print_row(const struct row *r)
 		pack_print_value(e->agg, e);
 		return;
 	}
-	for (unsigned i = 0; i < r->count; i++)
-		print_agg_value(sorted_aggs[i], r->entries[i]);
+	for (unsigned i = 0; i < sorted_count; i++)
+		print_agg_value(sorted_aggs[i], row[i]);
 	for (uint32_t cpu = 0; cpu < agg_cpus && dt_options.aggpercpu; cpu++) {
 		fprintf(print_out, "\n    [CPU %u]", cpu);
-		for (unsigned i = 0; i < r->count; i++)
+		for (unsigned i = 0; i < sorted_count; i++)
 			print_agg_value(sorted_aggs[i],
 					seek(of_cpu(sorted_aggs[i], cpu), e->keys, e->key_words));
 	}
@@ -505,11 +500,9 @@ void
 agg_print(const char *format, const uint32_t *aggs, unsigned count)
 {
 	size_t rows;
-	struct row *list;
+	struct agg_entry **list;
 
 	open_state();
-	if (count > 16)
-		count = 16;
 	list = make_rows(aggs, count, &rows);
 	for (unsigned i = 0; i < count; i++)
 		state[aggs[i]].printed |= rows > 0;
@@ -517,9 +510,9 @@ agg_print(const char *format, const uint32_t *aggs, unsigned count)
 		print_pack_heading(aggs[0]);
 	for (size_t i = 0; i < rows; i++) {
 		if (format != NULL)
-			print_printa(format, list[i].entries, aggs, count);
+			print_printa(format, list + i * count, aggs, count);
 		else
-			print_row(&list[i]);
+			print_row(list + i * count);
 	}
 	free(list);
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -338,7 +337,7 @@ trace(const sigset_t *signals)
 		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
 		s = status();
 		if ((s.state != DIF_ACTIVE && is_due(next_status, dt_options.statusrate)) ||
-		    target_has_ended())
+		    target_all_ended())
 			return false;
 		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
 
@@ -386,16 +385,6 @@ drain(void)
 	return !interrupted && s.state == DIF_ACTIVE;
 }
 
-static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat sa, sb;
-
-	return stat(a, &sa) == 0 &&
-	       (strcmp(b, "-") == 0 ? fstat(STDIN_FILENO, &sb) : stat(b, &sb)) == 0 &&
-	       S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
-}
-
 /* Fires what was recorded. True: the user has ended it. */
 static bool
 replay(const sigset_t *signals)
@@ -423,8 +412,6 @@ consume(void *image, struct source *sources, const char *output, bool leave)
 		err(1, "failed to initialize dtrace: " DEVICE "%s",
 		    recorded_open != NULL ? " (the host's dtrace needs -r FILE or -T LINE)" : "");
 	print_out = stdout;
-	if (output != NULL && recorded != NULL && is_same_file(output, recorded))
-		errx(2, "-o %s: it is an input: expected another file", output);
 	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
 		err(1, "failed to open %s", output);
 	sigemptyset(&signals);

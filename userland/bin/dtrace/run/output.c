@@ -12,6 +12,7 @@
 
 #include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/options.h"
+#include "userland/lib/array.h"
 
 /* For flowindent: how deep the calls of each CPU are, and its last record. */
 static struct {
@@ -165,14 +166,15 @@ say_error(const struct rec_field *f, const uint8_t *data)
 static void
 do_printa(const struct rec_action *a)
 {
-	uint32_t aggs[16];
+	uint32_t *aggs = NULL;
 	unsigned count = 0;
 
-	for (uint32_t i = 0; i < a->count && count < 16; i++)
-		aggs[count++] = view.fields[a->first + i].offset;
+	for (uint32_t i = 0; i < a->count; i++)
+		ARRAY_ADD(aggs, count, view.fields[a->first + i].offset);
 	if (a->format == 0)
 		fprintf(print_out, "\n");
 	agg_print(a->format != 0 ? view.strings + a->format : NULL, aggs, count);
+	free(aggs);
 }
 
 /* Waits for a command. The kernel takes the probes of who gives no sign of life meanwhile. */

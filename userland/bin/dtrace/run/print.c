@@ -216,7 +216,7 @@ print_elements(const struct rec_field *f, const uint8_t *data)
 }
 
 static void
-print_member(const struct rec_field *f, const uint8_t *record)
+print_member(const struct rec_field *f, const uint8_t *record, unsigned depth)
 {
 	const uint8_t *data = record + f->offset;
 	struct rec_field whole = *f;
@@ -225,8 +225,22 @@ print_member(const struct rec_field *f, const uint8_t *record)
 	case SHOW_ENUM:
 		if (f->bits != 0 && strstr(view.strings + f->names, "=-") != NULL)
 			whole.show = SHOW_INT;
-		if (print_enumerator(view.strings + f->names, (int64_t)print_integer(&whole, data)))
+		if (!print_enumerator(view.strings + f->names,
+				      (int64_t)print_integer(&whole, data)))
+			print_number(&whole, data, false);
+		break;
+	case SHOW_CHAR:
+		fprintf(print_out,
+			isprint(*data) ? "'%c'"
+			: *data == 0   ? "'\\%o'"
+				       : "'\\%03o'",
+			*data);
+		break;
+	case SHOW_FUNC:
+		if (print_integer(f, data) != 0) {
+			fputs(print_symbol(SHOW_FUNC, print_integer(f, data), 0), print_out);
 			break;
+		}
 		/* fall through */
 	case SHOW_INT:
 	case SHOW_UINT:
@@ -235,8 +249,8 @@ print_member(const struct rec_field *f, const uint8_t *record)
 		fprintf(print_out, "%#lx", (unsigned long)print_integer(&whole, data));
 		break;
 	case SHOW_STRING:
-		fprintf(print_out, f->element != 0 ? "[ \"%.*s\" ]" : "\"%.*s\"", (int)f->size,
-			(const char *)data);
+		fprintf(print_out, f->element != 0 && depth > 0 ? "[ \"%.*s\" ]" : "\"%.*s\"",
+			(int)f->size, (const char *)data);
 		break;
 	default:
 		print_elements(f, data);
@@ -257,8 +271,12 @@ print_tree(const struct rec_field *f, const uint8_t *record, unsigned depth)
 
 		fprintf(print_out, pointer && f->name != 0 ? "%s" : "%s ", type);
 	}
-	if (f->name != 0 && view.strings[f->name] != '\0')
-		fprintf(print_out, "%s = ", view.strings + f->name);
+	if (f->name != 0 && view.strings[f->name] != '\0') {
+		fputs(view.strings + f->name, print_out);
+		if (f->bits != 0 && f->show != SHOW_ENUM)
+			fprintf(print_out, " :%u", f->bits);
+		fputs(" = ", print_out);
+	}
 	if (f->show == SHOW_STRUCT) {
 		fprintf(print_out, "{\n");
 		while (next->show != SHOW_END)
@@ -273,7 +291,7 @@ print_tree(const struct rec_field *f, const uint8_t *record, unsigned depth)
 		fprintf(print_out, "%*s]\n", indent, "");
 		return next;
 	}
-	print_member(f, record);
+	print_member(f, record, depth);
 	fprintf(print_out, "\n");
 	return next;
 }

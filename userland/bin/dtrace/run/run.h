@@ -70,14 +70,14 @@ void load_check(const void *image);
 
 /* ---- target.c ---- */
 
-/* Starts the command, which waits, or finds the process: $target. NULL: none. */
-void target_open(const char *command, const char *process);
-/* The path of the command; NULL: there is none. */
+/* "cCOMMAND" starts it, and it waits; "pNUMBER" finds the process. The first one is $target. */
+void target_open(const char *option);
+/* The path of $target's command; NULL: it is of -p, or there is none. */
 extern const char *target_command;
-/* Lets the command begin. */
+/* Lets the commands begin. */
 void target_go(void);
-/* Has the command, or the process, ended? Says so, and is true only once. */
-bool target_has_ended(void);
+/* Have all commands and processes ended? Says so of each. False if there are none. */
+bool target_all_ended(void);
 
 /* ---- output.c ---- */
 

@@ -1,6 +1,6 @@
 /*
- * target.c - $target: starts the command of -c, or finds the process of -p, and asks whether it has
- * ended.
+ * target.c - $target and others: starts the commands of -c, finds the processes of -p, and asks
+ * whether all have ended.
  */
 #include "userland/bin/dtrace/read/read.h"
 #include "userland/bin/dtrace/run/run.h"
@@ -9,17 +9,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "userland/bin/dtrace/options.h"
+#include "userland/lib/array.h"
 
-static pid_t child, process; /* -c, -p */
-static int go_pipe[2];       /* the child waits for its end */
+static struct target {
+	pid_t pid;  /* 0: it has ended */
+	bool child; /* of -c */
+	int fd;     /* -c: the pipe that tells it to begin; -p: readable when it has ended */
+} * targets;
+static size_t target_count, ended_count;
 
 const char *target_command;
 
@@ -36,132 +43,140 @@ absolute_path(const char *name)
 	return dt_format("%s/%s", strcmp(here, "/") == 0 ? "" : here, name);
 }
 
-static bool
-is_program(const char *name)
+/* NULL: there is none, or it is no program. */
+static const char *
+find_program(const char *name)
 {
-	const char *path = getenv("PATH");
+	const char *path = getenv("PATH"), *found;
 
-	if (strchr(name, '/') != NULL) {
-		target_command = absolute_path(name);
-		return access(name, X_OK) == 0;
-	}
+	if (strchr(name, '/') != NULL)
+		return access(name, X_OK) == 0 ? absolute_path(name) : NULL;
 	for (path = path != NULL ? path : "/bin";; path++) { /* an empty one: where dtrace is */
 		int size = (int)strcspn(path, ":");
 
-		target_command = absolute_path(
+		found = absolute_path(
 		    dt_format("%.*s/%s", size > 0 ? size : 1, size > 0 ? path : ".", name));
-		if (access(target_command, X_OK) == 0)
-			return true;
+		if (access(found, X_OK) == 0)
+			return found;
 		path += size;
 		if (*path == '\0')
 			break;
 	}
 	errno = ENOENT;
-	return false;
+	return NULL;
 }
 
-/* The command of -c does not outlive dtrace. */
+/* The commands of -c do not outlive dtrace. */
 static void
-end_command(void)
+end_commands(void)
 {
-	if (child > 0 && kill(child, SIGKILL) == 0)
-		waitpid(child, NULL, 0);
+	for (struct target *t = targets; t < targets + target_count; t++)
+		if (t->child && t->pid > 0 && kill(t->pid, SIGKILL) == 0)
+			waitpid(t->pid, NULL, 0);
 }
 
-static void
+static struct target
 start_command(const char *command)
 {
+	struct target t = {.child = true};
 	char **argv = calloc(strlen(command) / 2 + 2, sizeof(*argv)), *rest = strdup(command);
+	const char *path;
 	char *word, c;
-	int argc = 0;
+	int argc = 0, go[2];
 
 	if (argv == NULL)
 		err(1, "-c");
-	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL)
+	while (rest != NULL && (word = strsep(&rest, " \t\n\v\f\r")) != NULL)
 		if (*word != '\0')
 			argv[argc++] = word;
 	if (argc == 0)
 		errx(2, "-c: found no command");
-	if (!is_program(argv[0]))
+	path = find_program(argv[0]);
+	if (path == NULL)
 		err(1, "failed to execute %s", argv[0]);
-	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
+	if (target_count == 0)
+		target_command = path;
+	if (pipe2(go, O_CLOEXEC) < 0 || (t.pid = fork()) < 0)
 		err(1, "-c %s", command);
-	if (child == 0) {
+	if (t.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if dtrace is killed */
-		close(go_pipe[1]);
-		if (read(go_pipe[0], &c, 1) == 0) /* the pipe ends if nothing will be traced */
+		close(go[1]);
+		if (read(go[0], &c, 1) == 0) /* the pipe ends if nothing will be traced */
 			_exit(1);
 		execvp(argv[0], argv);
 		warn("failed to execute %s", argv[0]);
 		_exit(127);
 	}
-	close(go_pipe[0]);
-	atexit(end_command);
+	close(go[0]);
+	t.fd = go[1];
+	return t;
+}
+
+static struct target
+find_process(const char *text)
+{
+	char *end;
+	struct target t = {.pid = (pid_t)strtol(text, &end, 10)};
+
+	if (*end != '\0' || t.pid <= 0)
+		errx(2, "-p: found %s, expected the number of a process", text);
+	t.fd = (int)syscall(SYS_pidfd_open, t.pid, 0);
+	if (t.fd < 0)
+		err(1, "failed to grab process %d", t.pid);
+	return t;
 }
 
 void
-target_open(const char *command, const char *process_text)
+target_open(const char *option)
 {
-	char *end;
+	struct target t = *option == 'c' ? start_command(option + 1) : find_process(option + 1);
 
-	if (command != NULL) {
-		start_command(command);
-		dt_macros.target = (uint64_t)child;
+	if (target_count == 0) {
+		dt_macros.target = (uint64_t)t.pid;
+		atexit(end_commands);
 	}
-	if (process_text != NULL) {
-		process = (pid_t)strtol(process_text, &end, 10);
-		if (*end != '\0' || process <= 0)
-			errx(2, "-p: found %s, expected the number of a process", process_text);
-		if (kill(process, 0) < 0)
-			err(1, "failed to grab process %d", process);
-		dt_macros.target = (uint64_t)process;
-	}
+	ARRAY_ADD(targets, target_count, t);
 }
 
-/* True also of a process for which nobody has waited yet. */
 static bool
-process_has_ended(void)
+has_ended(const struct target *t, int *status)
 {
-	char path[32], stat[256], *state;
-	FILE *f;
-	size_t n;
+	struct pollfd file = {.fd = t->fd, .events = POLLIN};
 
-	if (kill(process, 0) < 0 && errno == ESRCH)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return false;
-	n = fread(stat, 1, sizeof(stat) - 1, f);
-	fclose(f);
-	stat[n] = '\0';
-	state = strrchr(stat, ')'); /* "PID (NAME) STATE", and a name may have anything in it */
-	return state != NULL && strncmp(state, ") Z", 3) == 0;
+	return t->child ? waitpid(t->pid, status, WNOHANG) == t->pid : poll(&file, 1, 0) == 1;
 }
 
 void
 target_go(void)
 {
-	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
-		err(1, "-c");
+	for (struct target *t = targets; t < targets + target_count; t++)
+		if (t->child && (write(t->fd, "g", 1) != 1 || close(t->fd) < 0))
+			err(1, "-c");
+}
+
+static void
+say_ended(pid_t pid, int status)
+{
+	if (WIFSIGNALED(status))
+		warnx("pid %d terminated by %d", pid, WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		warnx("pid %d exited with status %d", pid, WEXITSTATUS(status));
+	else
+		warnx("pid %d has exited", pid);
 }
 
 bool
-target_has_ended(void)
+target_all_ended(void)
 {
-	int status;
+	for (struct target *t = targets; t < targets + target_count; t++) {
+		int status = 0; /* of another's child it is not known */
 
-	if (child > 0 && waitpid(child, &status, WNOHANG) == child) {
-		child = 0;
+		if (t->pid == 0 || !has_ended(t, &status))
+			continue;
 		if (!dt_options.quiet)
-			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
-		return true;
+			say_ended(t->pid, status);
+		t->pid = 0;
+		ended_count++;
 	}
-	if (process > 0 && process_has_ended()) {
-		process = 0;
-		if (!dt_options.quiet)
-			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
-		return true;
-	}
-	return false;
+	return target_count > 0 && ended_count == target_count;
 }
