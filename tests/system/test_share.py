@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 
-from console import close, guest, shell
+from console import close, gdb, guest, shell
 from harness import (ARCH, BOOT, BUILD, Skipped, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test,
                      scratch, test)
 
@@ -232,6 +232,17 @@ def flushed():
                "cat /mnt/f; umount /mnt; mount -t 9p slow /mnt; ln -s a /mnt/l; readlink /mnt/l\n", options=slow).expect()
     check_match(r"status 140\n(Killed\n)?status 137\n[12]\nfine\nstill\n(Killed\n)?fine\na\n$", run.out.replace("\r", ""), "what the commands print")
     check(not (path / "l").is_symlink(), "mapped: the host has a link")
+
+
+@portable_test("a device that breaks its ring, and cannot be reset, is set aside: requests fail, also those that are under way")
+def broken_ring():
+    path, socket = folder(), scratch() / "ring.gdb"
+    with guest("--share", str(path), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=2) as c:
+        # The driver takes a good index for bad. The status is read where the number of queues is, which is never 0.
+        gdb("set var 'kernel/dev/virtio/9p.c'::chan.ring.seen -= 200", "set var 'kernel/dev/virtio/9p.c'::chan.dev.cfg[1] -= 2", "detach", socket=socket)
+        check_eq(shell(c, "for i in 1 2 3; do cat /host/f & done; wait; ls /host/f").count("Input/output error"), 4, "errors")
+        check_match("(?s)virtio-9p: it broke its ring; .*virtio-9p: it may still use", shell(c, "dmesg"), "the messages")
+        close(c)
 
 
 @portable_test("with --icount and two CPUs, and beside a disk, the folder is there; a recording refuses it, and a folder that is missing, too")

@@ -58,19 +58,15 @@ virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 
 	if (!virtio_open(v, VIRTIO_NET, "virtio-net", F_MAC))
 		return false;
-	if (!(v->features & F_MAC)) {
-		virtio_stop(v, "it has no address");
-		return false;
-	}
+	if (!(v->features & F_MAC))
+		return virtio_stop(v, "it has no address");
 	read_mac(mac);
 	if (!virtio_interrupt(v, arrived, NULL) || !virtio_ring_open(v, RX, &card.rx, true) ||
 	    !virtio_ring_open(v, TX, &card.tx, false))
 		return false;
 	if (!make_buffers(&card.rx, card.rx_buffer, true) ||
-	    !make_buffers(&card.tx, card.tx_buffer, false)) {
-		virtio_stop(v, "no memory for its buffers");
-		return false;
-	}
+	    !make_buffers(&card.tx, card.tx_buffer, false))
+		return virtio_stop(v, "no memory for its buffers");
 	card.room = -1;
 	for (unsigned i = 0; i < card.tx.size; i++)
 		card.free[card.nfree++] = (uint16_t)i;

@@ -511,10 +511,8 @@ make_control(void)
 {
 	serial.rx_buffer = page_alloc_zero(PAGE_OTHER);
 	serial.tx_buffer = page_alloc_zero(PAGE_OTHER);
-	if (serial.rx_buffer == NULL || serial.tx_buffer == NULL) {
-		virtio_stop(&serial.dev, "no memory for its buffers");
-		return false;
-	}
+	if (serial.rx_buffer == NULL || serial.tx_buffer == NULL)
+		return virtio_stop(&serial.dev, "no memory for its buffers");
 	for (unsigned i = 0; i < CONTROL_BUFFERS && i < serial.rx.size; i++) {
 		virtio_ring_describe(&serial.rx, i,
 				     virt_to_phys(serial.rx_buffer + i * CONTROL_BYTES),
@@ -547,10 +545,8 @@ find_console(struct virtio *v)
 
 	if (!virtio_open(v, VIRTIO_CONSOLE, "virtio-serial", F_MULTIPORT))
 		return false;
-	if (!(v->features & F_MULTIPORT) || v->device_length < REGISTERS) {
-		virtio_stop(v, "it has no ports");
-		return false;
-	}
+	if (!(v->features & F_MULTIPORT) || v->device_length < REGISTERS)
+		return virtio_stop(v, "it has no ports");
 	ports = *(const volatile uint32_t *)(v->cfg[VIRTIO_DEVICE] + MAX_PORTS);
 	ports = ports < VPORT_MAX ? ports : VPORT_MAX;
 	if (!virtio_interrupt(v, serial_interrupt, NULL) ||
