@@ -61,8 +61,8 @@ virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 	if (!(v->features & F_MAC))
 		return virtio_stop(v, "it has no address");
 	read_mac(mac);
-	if (!virtio_interrupt(v, arrived, NULL) || !virtio_ring_open(v, RX, &card.rx, true) ||
-	    !virtio_ring_open(v, TX, &card.tx, false))
+	if (!virtio_ring_open(v, RX, &card.rx, true) || !virtio_ring_open(v, TX, &card.tx, false) ||
+	    !virtio_interrupt(v, arrived, NULL))
 		return false;
 	if (!make_buffers(&card.rx, card.rx_buffer, true) ||
 	    !make_buffers(&card.tx, card.tx_buffer, false))
