@@ -183,13 +183,14 @@ def hang_up():
         ended(c)
 
 
-@portable_test("a port that goes and comes while it is open is open for the host; whoever waits for a port that the kernel takes is told")
+@portable_test("a port that goes and comes while it is open is open for the host; who waits for one the kernel takes is told")
 def taken():
     first, second, socket_ = (scratch_file(".sock") for _ in range(3))
     with guest("--qmp", str(socket_), "--", *to_socket(scratch_file(".sock"), "trace"), *VIRTIO, *to_socket(first, "a"),
                *to_socket(second, "b"), "-device", "virtserialport,id=p,nr=2,chardev=a", smp=2) as c:
-        shell(c, "(echo x > /dev/vport0p1) 2> /tmp/err & until grep -q vportout /proc/[0-9]*/wchan 2> /dev/null; do :; done")
-        check_match("esource busy", shell(c, "sysctl -q debug.ktr.alq_enable=1; wait; cat /tmp/err"), "a write that waited")
+        shell(c, "(echo x > /dev/vport0p1) 2> /tmp/err &")
+        shell(c, "until grep -q vportout /proc/[0-9]*/wchan; do :; done 2> /dev/null")
+        check_match("esource busy", shell(c, "sysctl -q debug.ktr.alq_enable=1; wait; cat /tmp/err"), "a write")
         qmp, reader = Qmp(socket_), Reader(second)
         shell(c, "exec 3< /dev/vport0p2")
         qmp.command("device_del", id="p")

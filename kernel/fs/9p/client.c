@@ -7,6 +7,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
@@ -24,12 +25,15 @@ v9fs_register_trans(struct p9_trans_module *t)
 }
 
 struct p9_req_t *
-p9_req_alloc(uint32_t tsize, uint32_t rsize)
+p9_req_alloc(struct uidinfo *ui, uint32_t tsize, uint32_t rsize)
 {
 	struct p9_req_t *req = kzalloc(sizeof(*req));
 
-	if (req == NULL)
+	if (req == NULL || (ui != NULL && !uidinfo_charge(ui, UIDINFO_KMEM, tsize + rsize))) {
+		kfree(req);
 		return NULL;
+	}
+	req->ui = ui;
 	req->tc.sdata = kmalloc(tsize);
 	req->rc.sdata = kmalloc(rsize);
 	req->tc.capacity = tsize;
@@ -43,6 +47,10 @@ p9_req_alloc(uint32_t tsize, uint32_t rsize)
 void
 p9_req_free(struct p9_req_t *req)
 {
+	if (req == NULL)
+		return;
+	if (req->ui != NULL)
+		uidinfo_release(req->ui, UIDINFO_KMEM, req->tc.capacity + req->rc.capacity);
 	/* A device that is not reset may still write to it. */
 	if (req->status == REQ_STATUS_SENT)
 		return;
@@ -86,37 +94,58 @@ p9_sleep(const void *chan, bool killable, bool *told)
 	return killed ? -EINTR : 0;
 }
 
-/* Takes a free tag of those in `mask`. Lock held. */
+/* Gives the tag of a request to who has waited longest for one. Lock held. */
+static void
+p9_tag_put(struct p9_client *c, const struct p9_req_t *req)
+{
+	struct p9_req_t *next = list_entry(list_first(&c->waiting), struct p9_req_t, link);
+
+	if (list_empty(&c->waiting)) {
+		c->tags |= 1u << req->tag;
+		return;
+	}
+	list_remove(&next->link);
+	next->tag = req->tag;
+	wakeup(next);
+}
+
+/* Takes a tag, when it is the request's turn. Lock held. */
 static int
-p9_tag_get(struct p9_client *c, struct p9_req_t *req, uint32_t mask, bool killable)
+p9_tag_get(struct p9_client *c, struct p9_req_t *req, bool killable)
 {
 	bool told = false;
+	int error = 0;
 
-	while ((c->tags & mask) == 0 && !trans->broken) {
-		int error = p9_sleep(&c->tags, killable, &told);
-
-		if (error != 0)
-			return error;
-	}
+	req->tag = c->tags > 1 ? (uint16_t)__builtin_ctz(c->tags & ~1u) : 0;
+	c->tags &= ~(1u << req->tag) | 1;
+	if (req->tag == 0)
+		list_append(&c->waiting, &req->link);
+	while (req->tag == 0 && !trans->broken && error == 0)
+		error = p9_sleep(req, killable, &told);
 	if (trans->broken)
-		return -EIO;
-	req->tag = (uint16_t)__builtin_ctz(c->tags & mask);
-	c->tags &= ~(1u << req->tag);
-	return 0;
+		error = -EIO;
+	if (req->tag == 0)
+		list_remove(&req->link);
+	else if (error != 0)
+		p9_tag_put(c, req);
+	return error;
 }
 
 /* Tells the host to give up a request, and waits until it has: then its buffers are ours. */
 static void
 p9_client_flush(struct p9_client *c, struct p9_req_t *old)
 {
-	struct p9_req_t *req = p9_req_alloc(SMALL, SMALL);
+	struct p9_req_t *req = p9_req_alloc(NULL, SMALL, SMALL);
 	bool told = false;
 
 	CTR1(KTR_VOP, "9p flush: tag %u", old->tag);
 	if (req != NULL)
 		p9pdu_prepare(&req->tc, P9_TFLUSH, 0);
 	spin_lock(&trans->lock);
-	if (req != NULL && p9_tag_get(c, req, 1, false) == 0) {
+	while ((c->tags & 1) == 0 && !trans->broken)
+		p9_sleep(c, false, &told);
+	if (req != NULL && !trans->broken) {
+		c->tags &= ~1u;
 		p9pdu_writef(&req->tc, "w", (uint32_t)old->tag);
 		p9pdu_finalize(&req->tc);
 		req->status = REQ_STATUS_SENT;
@@ -124,13 +153,12 @@ p9_client_flush(struct p9_client *c, struct p9_req_t *old)
 		while (is_waiting(req))
 			p9_sleep(req, false, &told);
 		c->tags |= 1;
-		wakeup(&c->tags);
 	}
+	wakeup_one(c);
 	while (is_waiting(old))
 		p9_sleep(old, false, &told);
 	spin_unlock(&trans->lock);
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 }
 
 /* Sends a request, and waits for its reply, of which p9pdu_readf() then takes the rest. */
@@ -142,7 +170,7 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 
 	p9pdu_finalize(&req->tc);
 	spin_lock(&trans->lock);
-	error = p9_tag_get(c, req, ~1u, killable);
+	error = p9_tag_get(c, req, killable);
 	if (error != 0) {
 		spin_unlock(&trans->lock);
 		return error;
@@ -160,8 +188,7 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 		p9_client_flush(c, req);
 		spin_lock(&trans->lock);
 	}
-	c->tags |= 1u << req->tag;
-	wakeup(&c->tags);
+	p9_tag_put(c, req);
 	spin_unlock(&trans->lock);
 	if (req->status != REQ_STATUS_RCVD)
 		return -EIO;
@@ -176,8 +203,8 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 static struct p9_req_t *
 p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 {
-	bool long_text = type == P9_TSYMLINK || type == P9_TREADLINK;
-	struct p9_req_t *req = p9_req_alloc(long_text ? PATHS : SMALL, long_text ? PATHS : SMALL);
+	uint32_t size = type == P9_TSYMLINK || type == P9_TREADLINK ? PATHS : SMALL;
+	struct p9_req_t *req = p9_req_alloc(NULL, size, size);
 	va_list ap;
 	bool fits;
 
@@ -196,14 +223,11 @@ p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 }
 
 /* Sends a request, and wants nothing of the reply but whether there is an error. */
-#define p9_client_do(c, ...)                                                  \
-	({                                                                    \
-		int err_;                                                     \
-		struct p9_req_t *req_ = p9_client_rpc(c, &err_, __VA_ARGS__); \
-                                                                              \
-		if (req_ != NULL)                                             \
-			p9_req_free(req_);                                    \
-		err_;                                                         \
+#define p9_client_do(c, ...)                                       \
+	({                                                         \
+		int err_;                                          \
+		p9_req_free(p9_client_rpc(c, &err_, __VA_ARGS__)); \
+		err_;                                              \
 	})
 
 /* Takes the rest of a reply, which is freed. */
@@ -211,8 +235,7 @@ p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 	do {                                                                \
 		if ((req) != NULL && !p9pdu_readf(&(req)->rc, __VA_ARGS__)) \
 			*(err) = -EPROTO;                                   \
-		if ((req) != NULL)                                          \
-			p9_req_free(req);                                   \
+		p9_req_free(req);                                           \
 	} while (0)
 
 struct p9_client *
@@ -231,14 +254,14 @@ p9_client_create(const char *tag, int *err)
 		return NULL;
 	spin_lock(&trans->lock);
 	*err = trans->broken ? -EIO : trans->used ? -EBUSY : 0;
-	if (*err == 0)
-		trans->used = true;
+	trans->used |= *err == 0;
 	spin_unlock(&trans->lock);
 	if (*err != 0) {
 		kfree(c);
 		return NULL;
 	}
 	c->trans = trans;
+	list_init(&c->waiting);
 	c->tags = (uint32_t)((1ull << trans->requests) - 1);
 	req = p9_client_rpc(c, err, P9_TVERSION, "ds", (uint32_t)P9_MSIZE, "9P2000.L");
 	p9_client_take(req, err, "ds", &c->msize, version, sizeof(version));
@@ -347,10 +370,8 @@ p9_client_walk(struct p9_fid *dir, const char *name, int *err)
 
 	if (fid == NULL)
 		return NULL;
-	if (name != NULL)
-		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddws", dir->fid, fid->fid, 1u, name);
-	else
-		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddw", dir->fid, fid->fid, 0u);
+	req = p9_client_rpc(dir->clnt, err, P9_TWALK, name != NULL ? "ddws" : "ddw", dir->fid,
+			    fid->fid, (uint32_t)(name != NULL), name);
 	p9_client_take(req, err, "w", &n);
 	if (*err == 0 && n != (name != NULL))
 		*err = -EPROTO;
@@ -468,8 +489,7 @@ p9_client_fsync(struct p9_fid *fid)
 	return p9_client_do(fid->clnt, P9_TFSYNC, "dd", fid->fid, 0u);
 }
 
-/* Asks for `count` bytes, which the reply then has at *data. Returns how many, or -errno. */
-static int64_t
+int64_t
 p9_client_fetch(struct p9_fid *fid, uint8_t type, uint64_t off, uint32_t count,
 		struct p9_req_t *req, const uint8_t **data)
 {
@@ -493,13 +513,6 @@ p9_client_readdir(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_re
 	if (n >= 0) /* what comes after them is not theirs */
 		req->rc.size = req->rc.offset + (uint32_t)n;
 	return n < 0 ? (int)n : 0;
-}
-
-int64_t
-p9_client_read(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req,
-	       const uint8_t **data)
-{
-	return p9_client_fetch(fid, P9_TREAD, off, count, req, data);
 }
 
 int64_t

@@ -54,9 +54,9 @@ v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid)
 }
 
 struct p9_fid *
-v9fs_created_take(struct v9fs_inode *node)
+v9fs_created_set(struct v9fs_inode *node, struct p9_fid *fid)
 {
-	return fid_exchange(node, &node->created, NULL);
+	return fid_exchange(node, &node->created, fid);
 }
 
 struct p9_fid *
@@ -291,7 +291,6 @@ v9fs_destroy(struct vnode *vn)
 {
 	struct v9fs_inode *node = v9fs_inode(vn), **at;
 	struct v9fs_session_info *ses = node->ses;
-	bool last;
 
 	pagecache_drop(vn, 0);
 	spin_lock(&ses->lock);
@@ -306,8 +305,7 @@ v9fs_destroy(struct vnode *vn)
 	p9_fid_put(node->fid);
 	kfree(node->text);
 	kfree(node);
-	last = __atomic_sub_fetch(&ses->nodes, 1, __ATOMIC_ACQ_REL) == 0;
-	if (last)
+	if (__atomic_sub_fetch(&ses->nodes, 1, __ATOMIC_ACQ_REL) == 0)
 		v9fs_session_close(ses);
 }
 
