@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 from console import close, gdb, guest, shell
+from disks import make, silent
 from harness import (ARCH, BOOT, BUILD, Skipped, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test,
                      scratch, test)
 
@@ -245,6 +246,14 @@ def broken_ring():
         check_eq(out.count("Input/output error"), 4, "errors")
         check_match("(?s)virtio-9p: it broke its ring; .*it may still use", shell(c, "dmesg"), "the messages")
         close(c)
+
+
+@portable_test("fsync() of a file of the host neither waits for a disk of the guest, nor fails as that does")
+def synced_alone():
+    out = shared("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=1; echo x > /mnt/x; sync\n"
+                 "dd if=/dev/zero of=/host/f count=1 conv=fsync 2> /dev/null; echo $?; dmesg\n",
+                 folder(), *silent(make("8M"), "write"))
+    check_match(r"^0\n(.*\n)*.*virtio-blk: it has not done a request in time", out, "what fsync() says")
 
 
 @portable_test("with --icount and two CPUs, and beside a disk, the folder is there; a recording refuses it, and a folder that is missing, too")

@@ -323,7 +323,8 @@ static void
 v9fs_fill_vnode(struct vnode *vn, struct v9fs_inode *node, const struct p9_stat_dotl *st)
 {
 	static const struct vnode_disk_ops disk_ops = {"9p",        v9fs_changed, v9fs_stat,
-						       v9fs_linked, v9fs_failed,  v9fs_destroy};
+						       v9fs_linked, v9fs_failed,  v9fs_destroy,
+						       true};
 
 	vn->node = node;
 	vn->ino = st->qid.path;
