@@ -44,13 +44,6 @@ make_buffers(struct virtio_ring *r, char **buffer, bool writes)
 	return true;
 }
 
-static void
-read_mac(uint8_t mac[6])
-{
-	for (unsigned i = 0; i < 6; i++)
-		mac[i] = card.dev.cfg[VIRTIO_DEVICE][i];
-}
-
 bool
 virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 {
@@ -60,7 +53,8 @@ virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 		return false;
 	if (!(v->features & F_MAC))
 		return virtio_stop(v, "it has no address");
-	read_mac(mac);
+	for (unsigned i = 0; i < 6; i++)
+		mac[i] = v->cfg[VIRTIO_DEVICE][i];
 	if (!virtio_ring_open(v, RX, &card.rx, true) || !virtio_ring_open(v, TX, &card.tx, false) ||
 	    !virtio_interrupt(v, arrived, NULL))
 		return false;

@@ -1,6 +1,7 @@
 /* client.c - requests of 9P2000.L, and fids (client.h). */
 #include "kernel/fs/9p/client.h"
 
+#include "kernel/abi/capability.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
@@ -290,14 +291,14 @@ static struct p9_fid *
 p9_fid_create(struct p9_client *c, int *err)
 {
 	struct p9_fid *fid = kzalloc(sizeof(*fid));
-	unsigned n = 0;
+	unsigned n = 0, most = P9_FIDS - (capable(CAP_SYS_ADMIN) ? 0 : P9_KEPT);
 
 	*err = -ENOMEM;
 	if (fid == NULL)
 		return NULL;
 	*err = -ENFILE;
 	spin_lock(&trans->lock);
-	for (; n < P9_FIDS / 64 && *err != 0; n++) {
+	for (; n < P9_FIDS / 64 && *err != 0 && c->nfids < most; n++) {
 		uint64_t *word = &c->fids[c->next_fid / 64];
 
 		if (*word == UINT64_MAX) {
@@ -306,6 +307,7 @@ p9_fid_create(struct p9_client *c, int *err)
 		}
 		fid->fid = c->next_fid / 64 * 64 + (uint32_t)__builtin_ctzll(~*word);
 		*word |= 1ul << fid->fid % 64;
+		c->nfids++;
 		*err = 0;
 	}
 	spin_unlock(&trans->lock);
@@ -330,6 +332,7 @@ p9_fid_destroy(struct p9_fid *fid)
 {
 	spin_lock(&trans->lock);
 	fid->clnt->fids[fid->fid / 64] &= ~(1ul << fid->fid % 64);
+	fid->clnt->nfids--;
 	spin_unlock(&trans->lock);
 	kfree(fid);
 }
@@ -337,11 +340,17 @@ p9_fid_destroy(struct p9_fid *fid)
 void
 p9_fid_put(struct p9_fid *fid)
 {
+	struct p9_req_t *req;
+
 	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	if (p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid) == -ENOMEM)
-		kfree(fid); /* the host still has the fid: nobody gets its number */
-	else
+	req = &fid->clunk;
+	req->tc = (struct p9_fcall){.sdata = fid->bytes[0], .capacity = P9_IOHDRSZ};
+	req->rc = (struct p9_fcall){.sdata = fid->bytes[1], .capacity = P9_IOHDRSZ};
+	p9pdu_prepare(&req->tc, P9_TCLUNK, 0);
+	p9pdu_writef(&req->tc, "d", fid->fid);
+	p9_client_send(fid->clnt, req, P9_TCLUNK);
+	if (req->status != REQ_STATUS_SENT) /* as p9_req_free() */
 		p9_fid_destroy(fid);
 }
 

@@ -15,6 +15,7 @@
 
 #define P9_REQUESTS 32    /* under way at once at most */
 #define P9_FIDS     32768 /* a multiple of 64 */
+#define P9_KEPT     4096  /* of them, for CAP_SYS_ADMIN only */
 
 enum p9_req_status { REQ_STATUS_ALLOC, REQ_STATUS_SENT, REQ_STATUS_RCVD, REQ_STATUS_ERROR };
 
@@ -45,13 +46,15 @@ struct p9_client {
 	uint32_t tags;       /* bit n: tag n is free. The first one is for Tflush */
 	struct list waiting; /* requests that get one of the others, in turn */
 	uint64_t fids[P9_FIDS / 64];
-	unsigned next_fid;
+	unsigned next_fid, nfids;
 };
 
 struct p9_fid {
 	struct p9_client *clnt;
 	uint32_t fid;
-	uint32_t refs; /* atomic */
+	uint32_t refs;         /* atomic */
+	struct p9_req_t clunk; /* its last request: that needs no memory */
+	uint8_t bytes[2][P9_IOHDRSZ];
 };
 
 /* This transport is used by mounts from now on. Boot. */

@@ -234,16 +234,11 @@ v9fs_changed(struct vnode *vn, unsigned what)
 	struct p9_fid *fid;
 	int error;
 
-	if (what & VNODE_MODE)
-		a.valid |= P9_ATTR_MODE;
-	if (what & VNODE_OWNER)
-		a.valid |= P9_ATTR_UID | P9_ATTR_GID;
-	if (what & VNODE_TIME)
-		a.valid |= P9_ATTR_MTIME | P9_ATTR_MTIME_SET;
-	if (what & VNODE_ATIME)
-		a.valid |= P9_ATTR_ATIME | P9_ATTR_ATIME_SET;
-	if (what & VNODE_TIME_NOW)
-		a.valid |= P9_ATTR_MTIME | P9_ATTR_ATIME;
+	a.valid = (what & VNODE_MODE ? P9_ATTR_MODE : 0) |
+		  (what & VNODE_OWNER ? P9_ATTR_UID | P9_ATTR_GID : 0) |
+		  (what & VNODE_TIME ? P9_ATTR_MTIME | P9_ATTR_MTIME_SET : 0) |
+		  (what & VNODE_ATIME ? P9_ATTR_ATIME | P9_ATTR_ATIME_SET : 0) |
+		  (what & VNODE_TIME_NOW ? P9_ATTR_MTIME | P9_ATTR_ATIME : 0);
 	if (a.valid == 0)
 		return 0; /* the host knows of sizes */
 	fid = v9fs_fid_check(vn, &error);
