@@ -248,6 +248,16 @@ def broken_ring():
         close(c)
 
 
+@portable_test("a device that does not interrupt is asked by who waits")
+def no_interrupt():
+    path, socket = folder(), scratch() / "look.gdb"
+    (path / "f").write_text("what is read")
+    with guest("--share", str(path), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
+        gdb("set var 'virtio/9p.c'::chan.ring.avail->flags = 1", "detach", socket=socket)  # which asks for none
+        check_match("what is read", shell(c, "cat /host/f"), "a file")
+        close(c)
+
+
 @portable_test("fsync() of a file of the host neither waits for a disk of the guest, nor fails as that does")
 def synced_alone():
     out = shared("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=1; echo x > /mnt/x; sync\n"

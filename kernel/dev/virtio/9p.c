@@ -126,6 +126,7 @@ p9_virtio_probe(void)
 	t->tag = chan.tag;
 	t->requests = chan.ring.size < P9_REQUESTS ? chan.ring.size : P9_REQUESTS;
 	t->request = p9_virtio_request;
+	t->look = p9_virtio_interrupt;
 	spin_init(&t->lock, "9p");
 	virtio_start(&chan.dev);
 	v9fs_register_trans(t);

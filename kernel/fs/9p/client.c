@@ -15,7 +15,8 @@
 
 #define SMALL   1024 /* bytes of a message without a path or data */
 #define PATHS   8192
-#define KILL_NS 50000000 /* a thread woken by a signal looks so often whether one ends it */
+#define KILL_NS 50000000   /* a thread woken by a signal looks so often whether one ends it */
+#define LOOK_NS 1000000000 /* who waits so long looks whether an interrupt was lost */
 
 static struct p9_trans_module *trans; /* constant after boot */
 
@@ -83,14 +84,16 @@ static int
 p9_sleep(const void *chan, bool killable, bool *told)
 {
 	int error = sleep_on(chan, &trans->lock, "9p", killable && !*told ? SLEEP_INTR : 0,
-			     killable && *told ? clock_ns() + KILL_NS : DEADLINE_NEVER);
+			     clock_ns() + (killable && *told ? KILL_NS : LOOK_NS));
 	bool killed;
 
 	if (error == 0)
 		return 0;
-	*told = true;
+	*told |= error == -EINTR;
 	spin_unlock(&trans->lock);
-	killed = proc_signal_kills();
+	if (trans->look != NULL)
+		trans->look(NULL);
+	killed = killable && proc_signal_kills();
 	spin_lock(&trans->lock);
 	return killed ? -EINTR : 0;
 }

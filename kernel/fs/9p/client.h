@@ -38,6 +38,8 @@ struct p9_trans_module {
 	bool broken, used;
 	/* Gives a request, of which the tag is below `requests`, to the device. Lock held. */
 	void (*request)(struct p9_req_t *req);
+	/* Takes the replies that have come, as its interrupt does; or NULL. No lock held. */
+	void (*look)(void *);
 };
 
 struct p9_client {
