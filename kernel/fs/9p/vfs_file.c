@@ -129,7 +129,7 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 	struct p9_fid *fid = f->priv;
 	struct p9_stat_dotl st;
 	struct p9_req_t *req;
-	uint32_t most;
+	uint32_t most = 0;
 	int error;
 
 	if (f->flags & O_APPEND) {
