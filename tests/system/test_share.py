@@ -258,7 +258,7 @@ def no_interrupt():
         close(c)
 
 
-@portable_test("fsync() of a file of the host neither waits for a disk of the guest, nor fails as that does")
+@portable_test("fsync() of a file of the host neither waits for a disk, nor fails as that does")
 def synced_alone():
     out = shared("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=1; echo x > /mnt/x; sync\n"
                  "dd if=/dev/zero of=/host/f count=1 conv=fsync 2> /dev/null; echo $?; dmesg\n",
