@@ -183,7 +183,7 @@ def hang_up():
         ended(c)
 
 
-@portable_test("a port that comes again while it is open is open for the host; a writer hears that the kernel takes one")
+@portable_test("a port that comes again while it is open is open for the host; writers hear of a taking")
 def taken():
     first, second, socket_ = (scratch_file(".sock") for _ in range(3))
     with guest("--qmp", str(socket_), "--", *to_socket(scratch_file(".sock"), "trace"), *VIRTIO, *to_socket(first, "a"),
