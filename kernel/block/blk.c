@@ -301,7 +301,9 @@ blk_mq_timeout_work(void *arg)
 	if (!blk_mq_check_expired(q))
 		return;
 	disk->ops->poll(disk); /* the interrupt may be still to come */
-	if (blk_mq_check_expired(q) && !give_grace(q))
+	if (!blk_mq_check_expired(q))
+		pr_warn("%s: a request was done without an interrupt\n", disk->whole.name);
+	else if (!give_grace(q))
 		disk->ops->timeout(disk);
 }
 

@@ -278,7 +278,8 @@ pci_map_bar(const struct pci_function *f, unsigned bar, uint64_t *size)
 		return NULL;
 	}
 	pci_write(f, PCI_COMMAND,
-		  (pci_read(f, PCI_COMMAND) & 0xffffu) | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+		  (pci_read(f, PCI_COMMAND) & 0xffffu & ~PCI_COMMAND_INTX) | PCI_COMMAND_MEMORY |
+		      PCI_COMMAND_MASTER);
 	if (at >= md->mem_first && at - md->mem_first < md->mem_size)
 		at += md->mem_pa - md->mem_first;
 	return entry_map_device(at, *size);

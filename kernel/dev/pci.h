@@ -29,6 +29,7 @@ enum {
 #define PCI_COMMAND_IO     1u
 #define PCI_COMMAND_MEMORY 2u
 #define PCI_COMMAND_MASTER 4u
+#define PCI_COMMAND_INTX   0x400u /* its pin does not interrupt */
 
 struct pci_host {
 	struct arch_pci_host md;

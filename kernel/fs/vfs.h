@@ -174,6 +174,7 @@ struct vnode_disk_ops {
 	int (*failed)(struct vnode *vn, const struct file *f);
 	/* The last reference is dropped: frees vn->node. */
 	void (*destroy)(struct vnode *vn);
+	bool remote; /* no disk of this machine has a part in it */
 };
 
 struct vnode {

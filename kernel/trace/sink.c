@@ -37,7 +37,7 @@ const char *
 trace_sink_default(void)
 {
 	static char path[sizeof(DEV) + sizeof(((struct vport *)NULL)->file)];
-	const struct vport *p = vport_find_name(PORT_NAME);
+	const struct vport *p = vport_find(NULL, PORT_NAME);
 
 	if (p == NULL)
 		return SERIAL;
@@ -64,7 +64,7 @@ trace_sink_open(struct trace_sink *k, const char *path)
 {
 	*k = (struct trace_sink){0};
 	if (is_port(path)) {
-		k->port = vport_find_file(path + strlen(DEV));
+		k->port = vport_find(path + strlen(DEV), NULL);
 		if (k->port != NULL)
 			vport_take(k->port);
 		return k->port != NULL ? 0 : -ENXIO;

@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "tests/kernel/ktest.h"
 
 #define TAG      "liar"
@@ -47,6 +48,7 @@ static struct host {
 	unsigned lies; /* of 256 replies */
 	uint64_t told; /* lies so far */
 	int write_error;
+	uint64_t held;      /* by user 0 of the heap, when bytes were read last */
 	struct p9_fcall tc; /* the request, to be read */
 } host;
 
@@ -159,6 +161,7 @@ answer_read(struct p9_fcall *rc)
 	uint64_t off;
 	uint32_t count;
 
+	host.held = uidinfo_held(&uidinfo_root, UIDINFO_KMEM);
 	p9pdu_readf(&host.tc, "qd", &off, &count);
 	if (off >= SIZE)
 		count = 0;
@@ -636,6 +639,23 @@ KTEST(v9fs_tells_that_the_host_has_no_room)
 		KT_EQ(file_write(f, "four", 4), errors[i].guest);
 	}
 	file_unref(f);
+	end();
+}
+
+KTEST(v9fs_counts_the_room_for_a_read_to_its_user)
+{
+	uint8_t *buf = kmalloc(SIZE);
+	uint64_t before;
+	struct file *f;
+
+	begin();
+	KT_EQ(file_open(PLACE "/f", O_RDONLY, 0, &f), 0);
+	before = uidinfo_held(&uidinfo_root, UIDINFO_KMEM);
+	KT_EQ(file_read(f, buf, SIZE), SIZE);
+	KT_GE(host.held, before + SIZE);
+	KT_LT(uidinfo_held(&uidinfo_root, UIDINFO_KMEM), before + SIZE);
+	file_unref(f);
+	kfree(buf);
 	end();
 }
 

@@ -8,9 +8,10 @@ import socket
 import subprocess
 import threading
 
-from console import ended, gdb, guest, shell, wait_for_flush
+from console import close, ended, gdb, guest, shell, wait_for_flush
 from harness import (ARCH, BOOT, DEADLINE_S, MACHINE, boot, check, check_eq, check_match, decode, ktr_stats, ktrdump, main,
                      portable_test, scratch_file, wait_for)
+from qmp import Qmp
 
 VIRTIO = MACHINE.trace_device["virtio"]
 
@@ -180,6 +181,25 @@ def hang_up():
         check("broke a ring" not in shell(c, "dmesg"), "the device counts as broken")
         c.sendline("poweroff")
         ended(c)
+
+
+@portable_test("a port that comes again while it is open is open for the host; writers hear of a taking")
+def taken():
+    first, second, socket_ = (scratch_file(".sock") for _ in range(3))
+    with guest("--qmp", str(socket_), "--", *to_socket(scratch_file(".sock"), "trace"), *VIRTIO, *to_socket(first, "a"),
+               *to_socket(second, "b"), "-device", "virtserialport,id=p,nr=2,chardev=a", smp=2) as c:
+        shell(c, "(echo x > /dev/vport0p1) 2> /tmp/err &")
+        shell(c, "until grep -q vportout /proc/[0-9]*/wchan; do :; done 2> /dev/null")
+        check_match("esource busy", shell(c, "sysctl -q debug.ktr.alq_enable=1; wait; cat /tmp/err"), "a write")
+        qmp, reader = Qmp(socket_), Reader(second)
+        shell(c, "exec 3< /dev/vport0p2")
+        qmp.command("device_del", id="p")
+        shell(c, "until ! true < /dev/vport0p2; do :; done 2> /dev/null")
+        qmp.command("device_add", driver="virtserialport", id="q", nr=2, chardev="b")
+        shell(c, "until true < /dev/vport0p2; do :; done 2> /dev/null")
+        reader.socket.sendall(b"what came\n")
+        check_match("what came", shell(c, "head -n 1 < /dev/vport0p2"), "what is read")
+        close(c)
 
 
 @portable_test("a device that breaks a ring is set aside: the flush ends with a message, and the machine goes on")

@@ -6,7 +6,8 @@ import re
 import signal
 import subprocess
 
-from console import close, guest, shell
+from console import close, gdb, guest, shell
+from disks import make, silent
 from harness import (ARCH, BOOT, BUILD, Skipped, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test,
                      scratch, test)
 
@@ -232,6 +233,37 @@ def flushed():
                "cat /mnt/f; umount /mnt; mount -t 9p slow /mnt; ln -s a /mnt/l; readlink /mnt/l\n", options=slow).expect()
     check_match(r"status 140\n(Killed\n)?status 137\n[12]\nfine\nstill\n(Killed\n)?fine\na\n$", run.out.replace("\r", ""), "what the commands print")
     check(not (path / "l").is_symlink(), "mapped: the host has a link")
+
+
+@portable_test("a device that breaks its ring, and cannot be reset, is set aside: its requests fail")
+def broken_ring():
+    path, socket = folder(), scratch() / "ring.gdb"
+    with guest("--share", str(path), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=2) as c:
+        # A good index is taken for bad. The status is read where the number of queues is, which is never 0.
+        gdb("set var 'virtio/9p.c'::chan.ring.seen -= 200", "set var 'virtio/9p.c'::chan.dev.cfg[1] -= 2", "detach",
+            socket=socket)
+        out = shell(c, "for i in 1 2 3; do cat /host/f & done; wait; ls /host/f")
+        check_eq(out.count("Input/output error"), 4, "errors")
+        check_match("(?s)virtio-9p: it broke its ring; .*it may still use", shell(c, "dmesg"), "the messages")
+        close(c)
+
+
+@portable_test("a device that does not interrupt is asked by who waits")
+def no_interrupt():
+    path, socket = folder(), scratch() / "look.gdb"
+    (path / "f").write_text("what is read")
+    with guest("--share", str(path), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
+        gdb("set var 'virtio/9p.c'::chan.ring.avail->flags = 1", "detach", socket=socket)  # which asks for none
+        check_match("what is read", shell(c, "cat /host/f"), "a file")
+        close(c)
+
+
+@portable_test("fsync() of a file of the host neither waits for a disk, nor fails as that does")
+def synced_alone():
+    out = shared("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=1; echo x > /mnt/x; sync\n"
+                 "dd if=/dev/zero of=/host/f count=1 conv=fsync 2> /dev/null; echo $?; dmesg\n",
+                 folder(), *silent(make("8M"), "write"))
+    check_match(r"^0\n(.*\n)*.*virtio-blk: it has not done a request in time", out, "what fsync() says")
 
 
 @portable_test("with --icount and two CPUs, and beside a disk, the folder is there; a recording refuses it, and a folder that is missing, too")

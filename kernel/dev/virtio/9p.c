@@ -24,6 +24,7 @@ static struct virtio_9p {
 	struct virtio_desc (*desc)[2];
 	struct p9_req_t *request[P9_REQUESTS]; /* that the device has */
 	char tag[TAG_MAX + 1];
+	bool stopping; /* lock of trans */
 } chan;
 
 /* As p9_trans_module.request. */
@@ -40,12 +41,17 @@ p9_virtio_request(struct p9_req_t *req)
 	virtio_notify(&chan.dev, 0);
 }
 
-/* The device is not used any more: who waits for it goes on. Lock held. */
+/* The device is not used any more: who waits for it goes on. */
 static void
-p9_virtio_break(void)
+p9_virtio_break(const char *why)
 {
-	bool reset = virtio_stop(&chan.dev, "it broke its ring");
+	bool reset;
 
+	virtio_stop(&chan.dev, why);
+	reset = virtio_await_reset(&chan.dev);
+	if (!reset)
+		pr_warn("virtio-9p: it may still use the memory of its requests, which is lost\n");
+	spin_lock(&chan.trans.lock);
 	chan.trans.broken = true;
 	for (unsigned i = 0; i < P9_REQUESTS; i++) {
 		if (chan.request[i] == NULL)
@@ -54,12 +60,14 @@ p9_virtio_break(void)
 			chan.request[i]->status = REQ_STATUS_ERROR;
 		wakeup(chan.request[i]);
 	}
+	spin_unlock(&chan.trans.lock);
 }
 
 static void
 p9_virtio_interrupt(void *arg)
 {
 	uint32_t length;
+	bool stop;
 	int i;
 
 	spin_lock(&chan.trans.lock);
@@ -67,9 +75,11 @@ p9_virtio_interrupt(void *arg)
 		p9_client_cb(chan.request[i], length);
 		chan.request[i] = NULL;
 	}
-	if (i == -2 && !chan.trans.broken)
-		p9_virtio_break();
+	stop = i == -2 && !chan.stopping;
+	chan.stopping |= stop;
 	spin_unlock(&chan.trans.lock);
+	if (stop)
+		p9_virtio_break("it broke its ring");
 }
 
 /* Reads the name of what is shared. False: it has none, or one that nobody could write. */
@@ -89,38 +99,38 @@ read_tag(const struct virtio *v)
 	return true;
 }
 
+static bool
+p9_virtio_open(struct virtio *v)
+{
+	if (!virtio_open(v, VIRTIO_9P, "virtio-9p", F_MOUNT_TAG | VIRTIO_F_INDIRECT))
+		return false;
+	if (!(v->features & VIRTIO_F_INDIRECT) || !read_tag(v))
+		return virtio_stop(v, "it has no indirect descriptors, or no name");
+	chan.desc = page_alloc_zero(PAGE_OTHER);
+	if (chan.desc == NULL)
+		return virtio_stop(v, "no memory for its requests");
+	if (!virtio_ring_open(v, 0, &chan.ring, true))
+		return false;
+	if (chan.ring.size < 2)
+		return virtio_stop(v, "its ring is too small");
+	return virtio_interrupt(v, p9_virtio_interrupt, NULL);
+}
+
 static void
 p9_virtio_probe(void)
 {
-	struct virtio *v = &chan.dev;
 	struct p9_trans_module *t = &chan.trans;
 
-	if (!virtio_open(v, VIRTIO_9P, "virtio-9p", F_MOUNT_TAG | VIRTIO_F_INDIRECT))
-		return;
-	if (!(v->features & VIRTIO_F_INDIRECT) || !read_tag(v)) {
-		virtio_stop(v, "it has no indirect descriptors, or no name");
-		return;
-	}
-	chan.desc = page_alloc_zero(PAGE_OTHER);
-	if (chan.desc == NULL) {
-		virtio_stop(v, "no memory for its requests");
-		return;
-	}
-	if (!virtio_ring_open(v, 0, &chan.ring, true))
-		return;
-	if (chan.ring.size < 2) {
-		virtio_stop(v, "its ring is too small");
-		return;
-	}
-	if (!virtio_interrupt(v, p9_virtio_interrupt, NULL))
+	if (!p9_virtio_open(&chan.dev))
 		return;
 	t->tag = chan.tag;
 	t->requests = chan.ring.size < P9_REQUESTS ? chan.ring.size : P9_REQUESTS;
 	t->request = p9_virtio_request;
+	t->look = p9_virtio_interrupt;
 	spin_init(&t->lock, "9p");
-	virtio_start(v);
+	virtio_start(&chan.dev);
 	v9fs_register_trans(t);
-	printk("virtio-9p: %s, line %d\n", chan.tag, v->line);
+	printk("virtio-9p: %s, line %d\n", chan.tag, chan.dev.line);
 }
 
 HOOK(unpacked, p9_virtio_probe);

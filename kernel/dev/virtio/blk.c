@@ -78,6 +78,14 @@ virtio_queue_rq(struct gendisk *disk, struct request *rq)
 	virtio_notify(&blk.dev, 0);
 }
 
+/* The disk is not used any more. */
+static void
+blk_break(const char *why)
+{
+	virtio_stop(&blk.dev, why);
+	blk_mark_disk_dead(&blk.disk, virtio_await_reset(&blk.dev));
+}
+
 /* Takes what the device has done. NULL: nothing. */
 static struct request *
 take_request(int *error)
@@ -98,7 +106,7 @@ take_request(int *error)
 	}
 	spin_unlock(&q->lock);
 	if (tag == -2 && !q->dead)
-		blk_mark_disk_dead(&blk.disk, virtio_stop(&blk.dev, "it broke its ring"));
+		blk_break("it broke its ring");
 	return rq;
 }
 
@@ -123,7 +131,7 @@ blk_interrupt(void *arg)
 static void
 virtio_timeout(struct gendisk *disk)
 {
-	blk_mark_disk_dead(disk, virtio_stop(&blk.dev, "it has not done a request in time"));
+	blk_break("it has not done a request in time");
 }
 
 static uint64_t
@@ -160,24 +168,18 @@ blk_open(struct virtio *v)
 	if (!virtio_open(v, VIRTIO_BLK, "virtio-blk",
 			 F_SEG_MAX | F_RO | F_BLK_SIZE | F_FLUSH | VIRTIO_F_INDIRECT))
 		return false;
-	if (!(v->features & VIRTIO_F_INDIRECT) || v->device_length < REGISTERS) {
-		virtio_stop(v, "it has no indirect descriptors, or too few registers");
-		return false;
-	}
+	if (!(v->features & VIRTIO_F_INDIRECT) || v->device_length < REGISTERS)
+		return virtio_stop(v, "it has no indirect descriptors, or too few registers");
 	if ((v->features & F_BLK_SIZE) && v->device_length >= BLK_SIZE + 4 &&
-	    read_register(BLK_SIZE, 1) != SECTOR_SIZE) {
-		virtio_stop(v, "its blocks are not of 512 bytes");
-		return false;
-	}
+	    read_register(BLK_SIZE, 1) != SECTOR_SIZE)
+		return virtio_stop(v, "its blocks are not of 512 bytes");
 	if (!virtio_ring_open(v, 0, &blk.ring, true))
 		return false;
 	blk_mq_init_queue(&blk.disk, blk.ring.size < REQUESTS_MAX ? blk.ring.size : REQUESTS_MAX);
 	if (!virtio_interrupt(v, blk_interrupt, &blk.disk))
 		return false;
-	if (!make_requests(q->depth)) {
-		virtio_stop(v, "no memory for its requests");
-		return false;
-	}
+	if (!make_requests(q->depth))
+		return virtio_stop(v, "no memory for its requests");
 	if (v->features & F_SEG_MAX)
 		most = read_register(SEG_MAX, 1);
 	/* A table, with the header and the status, is not longer than the ring (2.7.5.3.1). */

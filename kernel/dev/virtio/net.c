@@ -44,13 +44,6 @@ make_buffers(struct virtio_ring *r, char **buffer, bool writes)
 	return true;
 }
 
-static void
-read_mac(uint8_t mac[6])
-{
-	for (unsigned i = 0; i < 6; i++)
-		mac[i] = card.dev.cfg[VIRTIO_DEVICE][i];
-}
-
 bool
 virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 {
@@ -58,19 +51,16 @@ virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 
 	if (!virtio_open(v, VIRTIO_NET, "virtio-net", F_MAC))
 		return false;
-	if (!(v->features & F_MAC)) {
-		virtio_stop(v, "it has no address");
-		return false;
-	}
-	read_mac(mac);
-	if (!virtio_interrupt(v, arrived, NULL) || !virtio_ring_open(v, RX, &card.rx, true) ||
-	    !virtio_ring_open(v, TX, &card.tx, false))
+	if (!(v->features & F_MAC))
+		return virtio_stop(v, "it has no address");
+	for (unsigned i = 0; i < 6; i++)
+		mac[i] = v->cfg[VIRTIO_DEVICE][i];
+	if (!virtio_ring_open(v, RX, &card.rx, true) || !virtio_ring_open(v, TX, &card.tx, false) ||
+	    !virtio_interrupt(v, arrived, NULL))
 		return false;
 	if (!make_buffers(&card.rx, card.rx_buffer, true) ||
-	    !make_buffers(&card.tx, card.tx_buffer, false)) {
-		virtio_stop(v, "no memory for its buffers");
-		return false;
-	}
+	    !make_buffers(&card.tx, card.tx_buffer, false))
+		return virtio_stop(v, "no memory for its buffers");
 	card.room = -1;
 	for (unsigned i = 0; i < card.tx.size; i++)
 		card.free[card.nfree++] = (uint16_t)i;

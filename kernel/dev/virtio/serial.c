@@ -31,21 +31,16 @@ static struct {
 	bool broken;                 /* atomic: it is not used any more */
 	bool told;                   /* atomic: … and its users know */
 	bool complained;             /* [s] of a wrong message */
+	unsigned added;              /* [s] atomic: bit n: port n, which is not made yet */
 	unsigned ports;              /* constant */
 	struct vport port[VPORT_MAX];
 } serial = {.lock = SPINLOCK_INIT("virtio-serial")};
 
-/* The rings of a port (5.3.2). */
+/* The ring of what comes at a port; that of what is sent is the next one (5.3.2). */
 static unsigned
 rx_ring(unsigned port)
 {
 	return port == 0 ? 0 : 2 + 2 * port;
-}
-
-static unsigned
-tx_ring(unsigned port)
-{
-	return rx_ring(port) + 1;
 }
 
 _Static_assert(2 + 2 * VPORT_MAX <= VIRTIO_RINGS, "all rings have a place for notifications");
@@ -104,8 +99,11 @@ serial_complain(const char *what)
 	serial.complained = true;
 }
 
-/* Sends a message. The spin lock held. */
-static void
+/*
+ * Sends a message. False: the device has all buffers. It will interrupt when it returns one, and
+ * take_messages() tries again. The spin lock held.
+ */
+static bool
 send_control(uint32_t port, enum virtio_control_event event, uint16_t value)
 {
 	const struct virtio_control m = {port, (uint16_t)event, value};
@@ -115,18 +113,33 @@ send_control(uint32_t port, enum virtio_control_event event, uint16_t value)
 
 	if (i == -1 && serial.tx_used < most)
 		i = (int)serial.tx_used++;
+	if (i == -1) {
+		virtio_ring_listen(&serial.tx, true);
+		i = virtio_ring_take(&serial.tx, &length);
+	}
 	if (i == -2)
 		serial_break();
-	else if (i < 0)
-		serial_complain("it does not take control messages");
 	if (i < 0)
-		return;
+		return false;
 	memcpy(serial.tx_buffer + (unsigned)i * CONTROL_BYTES, &m, sizeof(m));
 	virtio_ring_describe(&serial.tx, (unsigned)i,
 			     virt_to_phys(serial.tx_buffer + (unsigned)i * CONTROL_BYTES),
 			     sizeof(m), false);
 	virtio_ring_give(&serial.tx, (unsigned)i, sizeof(m));
 	virtio_notify(&serial.dev, CONTROL_TX);
+	return true;
+}
+
+/* Tells the host whether somebody in the guest has the port open, if it does not know. The spin
+ * lock held. */
+static void
+tell_host(struct vport *p)
+{
+	bool open = __atomic_load_n(&p->opens, __ATOMIC_RELAXED) > 0;
+
+	if (!is_lost(p) && p->told != open &&
+	    send_control(p->number, VIRTIO_CONSOLE_PORT_OPEN, open))
+		p->told = open;
 }
 
 /* Allocates the port's memory. False: there is none left. */
@@ -157,24 +170,23 @@ make_port_buffers(struct vport *p)
 	return true;
 }
 
-/* The device has a port. The spin lock held. */
+/* The device has added a port. The spin lock held, and not inside a stop. */
 static void
-add_port(uint32_t number)
+add_port(struct vport *p)
 {
-	struct vport *p = number < serial.ports ? &serial.port[number] : NULL;
-	bool good = p != NULL && !p->there && make_port_buffers(p);
+	bool good = make_port_buffers(p);
 
 	if (!good)
-		serial_complain(p == NULL  ? "the number of a port is too high"
-				: p->there ? "a port is there already"
-					   : "no memory for a port");
-	if (p != NULL && p->there)
+		serial_complain("no memory for a port");
+	if (!send_control(p->number, VIRTIO_CONSOLE_PORT_READY, good))
 		return;
-	send_control(number, VIRTIO_CONSOLE_PORT_READY, good);
+	__atomic_fetch_and(&serial.added, ~(1u << p->number), __ATOMIC_RELAXED);
 	if (!good)
 		return;
+	p->told = false;
 	__atomic_store_n(&p->there, true, __ATOMIC_RELEASE);
-	virtio_notify(&serial.dev, rx_ring(number));
+	virtio_notify(&serial.dev, rx_ring(p->number));
+	tell_users(p);
 }
 
 /* The spin lock held. */
@@ -183,12 +195,19 @@ handle_message(const struct virtio_control *m, const char *name)
 {
 	struct vport *p = m->port < serial.ports ? &serial.port[m->port] : NULL;
 
-	if (m->event == VIRTIO_CONSOLE_DEVICE_ADD && !stop_inside())
-		add_port(m->port);
-	if (p == NULL)
+	if (p == NULL) {
+		serial_complain("the number of a port is too high");
 		return;
+	}
 	switch (m->event) {
+	case VIRTIO_CONSOLE_DEVICE_ADD:
+		if (p->there)
+			serial_complain("a port is there already");
+		else
+			__atomic_fetch_or(&serial.added, 1u << m->port, __ATOMIC_RELAXED);
+		break;
 	case VIRTIO_CONSOLE_DEVICE_REMOVE:
+		__atomic_fetch_and(&serial.added, ~(1u << m->port), __ATOMIC_RELAXED);
 		p->name[0] = '\0';
 		__atomic_store_n(&p->host_open, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&p->there, false, __ATOMIC_RELEASE);
@@ -208,7 +227,7 @@ handle_message(const struct virtio_control *m, const char *name)
 	tell_users(p);
 }
 
-/* Takes the messages that have come, a ring of them at most. */
+/* Takes the messages that have come, a ring of them at most, and sends those that are due. */
 static void
 take_messages(void)
 {
@@ -234,6 +253,12 @@ take_messages(void)
 			serial_complain("a message is too short, or of no port");
 		virtio_ring_give(&serial.rx, (unsigned)i, CONTROL_BYTES);
 		virtio_notify(&serial.dev, CONTROL_RX);
+	}
+	virtio_ring_listen(&serial.tx, false);
+	for (unsigned i = 0; i < serial.ports; i++) {
+		if ((serial.added & 1u << i) && !stop_inside())
+			add_port(&serial.port[i]);
+		tell_host(&serial.port[i]);
 	}
 	spin_unlock(&serial.lock);
 	if (broken)
@@ -263,65 +288,47 @@ vport_get(unsigned n)
 }
 
 struct vport *
-vport_find_file(const char *file)
+vport_find(const char *file, const char *name)
 {
-	for (unsigned i = 0; i < serial.ports; i++)
-		if (serial.port[i].there && strcmp(serial.port[i].file, file) == 0)
-			return &serial.port[i];
+	for (struct vport *p = serial.port; p < serial.port + serial.ports; p++)
+		if (p->there &&
+		    strcmp(file != NULL ? p->file : p->name, file != NULL ? file : name) == 0)
+			return p;
 	return NULL;
 }
 
-struct vport *
-vport_find_name(const char *name)
+void
+vport_count_openers(struct vport *p, int more)
 {
-	for (unsigned i = 0; i < serial.ports; i++)
-		if (serial.port[i].there && strcmp(serial.port[i].name, name) == 0)
-			return &serial.port[i];
-	return NULL;
-}
-
-/* Tells the host whether somebody in the guest has the port open. */
-static void
-tell_host(const struct vport *p, bool open)
-{
+	__atomic_store_n(&p->opens, p->opens + (unsigned)more, __ATOMIC_RELAXED);
 	spin_lock(&serial.lock);
-	if (!is_lost(p))
-		send_control(p->number, VIRTIO_CONSOLE_PORT_OPEN, open);
+	tell_host(p);
 	spin_unlock(&serial.lock);
 }
 
-void
-vport_opened(struct vport *p)
+/* The kernel takes or gives the sending side; who waits for it looks again. */
+static void
+count_takers(struct vport *p, int more)
 {
-	if (p->opens++ == 0)
-		tell_host(p, true);
-}
-
-void
-vport_closed(struct vport *p)
-{
-	if (--p->opens == 0)
-		tell_host(p, false);
+	mutex_lock(&p->lock);
+	if (p->taken == 0 || more < 0)
+		p->tx_batch = 0; /* the buffers that the device still has are another's */
+	p->taken += (unsigned)more;
+	vport_count_openers(p, more);
+	mutex_unlock(&p->lock);
+	tell_users(p);
 }
 
 void
 vport_take(struct vport *p)
 {
-	mutex_lock(&p->lock);
-	if (p->taken++ == 0)
-		p->tx_batch = 0; /* the buffers that the device still has are a program's */
-	vport_opened(p);
-	mutex_unlock(&p->lock);
+	count_takers(p, 1);
 }
 
 void
 vport_give(struct vport *p)
 {
-	mutex_lock(&p->lock);
-	p->taken--;
-	p->tx_batch = 0; /* the buffers that the device still has are of a stream that has ended */
-	vport_closed(p);
-	mutex_unlock(&p->lock);
+	count_takers(p, -1);
 }
 
 /* Takes back the buffers that the device has returned. False: it broke the ring. */
@@ -374,8 +381,9 @@ end_batch(struct vport *p)
 static void
 look_at_control(void)
 {
-	if (__atomic_load_n(&serial.rx.used->index, __ATOMIC_ACQUIRE) !=
-	    __atomic_load_n(&serial.rx.seen, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&serial.added, __ATOMIC_RELAXED) != 0 ||
+	    __atomic_load_n(&serial.rx.used->index, __ATOMIC_ACQUIRE) !=
+		__atomic_load_n(&serial.rx.seen, __ATOMIC_RELAXED))
 		take_messages();
 }
 
@@ -420,7 +428,7 @@ give_bytes(struct vport *p, const char *bytes, size_t len)
 		done += n;
 		p->tx_out++;
 	}
-	virtio_notify(&serial.dev, tx_ring(p->number));
+	virtio_notify(&serial.dev, rx_ring(p->number) + 1);
 	return done;
 }
 
@@ -511,10 +519,8 @@ make_control(void)
 {
 	serial.rx_buffer = page_alloc_zero(PAGE_OTHER);
 	serial.tx_buffer = page_alloc_zero(PAGE_OTHER);
-	if (serial.rx_buffer == NULL || serial.tx_buffer == NULL) {
-		virtio_stop(&serial.dev, "no memory for its buffers");
-		return false;
-	}
+	if (serial.rx_buffer == NULL || serial.tx_buffer == NULL)
+		return virtio_stop(&serial.dev, "no memory for its buffers");
 	for (unsigned i = 0; i < CONTROL_BUFFERS && i < serial.rx.size; i++) {
 		virtio_ring_describe(&serial.rx, i,
 				     virt_to_phys(serial.rx_buffer + i * CONTROL_BYTES),
@@ -534,7 +540,7 @@ make_port(struct vport *p, unsigned number)
 	mutex_init(&p->lock, "vport");
 	snprintf(p->file, sizeof(p->file), "vport0p%u", number);
 	if (!virtio_ring_open(v, rx_ring(number), &p->rx, true) ||
-	    !virtio_ring_open(v, tx_ring(number), &p->tx, true))
+	    !virtio_ring_open(v, rx_ring(number) + 1, &p->tx, true))
 		return false;
 	virtio_ring_listen(&p->tx, false);
 	return true;
@@ -547,21 +553,18 @@ find_console(struct virtio *v)
 
 	if (!virtio_open(v, VIRTIO_CONSOLE, "virtio-serial", F_MULTIPORT))
 		return false;
-	if (!(v->features & F_MULTIPORT) || v->device_length < REGISTERS) {
-		virtio_stop(v, "it has no ports");
-		return false;
-	}
+	if (!(v->features & F_MULTIPORT) || v->device_length < REGISTERS)
+		return virtio_stop(v, "it has no ports");
 	ports = *(const volatile uint32_t *)(v->cfg[VIRTIO_DEVICE] + MAX_PORTS);
 	ports = ports < VPORT_MAX ? ports : VPORT_MAX;
-	if (!virtio_interrupt(v, serial_interrupt, NULL) ||
-	    !virtio_ring_open(v, CONTROL_RX, &serial.rx, true) ||
-	    !virtio_ring_open(v, CONTROL_TX, &serial.tx, false) || !make_control())
+	if (!virtio_ring_open(v, CONTROL_RX, &serial.rx, true) ||
+	    !virtio_ring_open(v, CONTROL_TX, &serial.tx, true) || !make_control())
 		return false;
 	for (unsigned i = 0; i < ports; i++)
 		if (!make_port(&serial.port[i], i))
 			return false;
 	serial.ports = ports;
-	return true;
+	return virtio_interrupt(v, serial_interrupt, NULL); /* it looks at the rings */
 }
 
 /* Is there a port at whose other end somebody is? */

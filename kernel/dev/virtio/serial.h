@@ -33,7 +33,8 @@ struct vport {
 	bool there;                  /* [s] atomic: the device has it */
 	bool host_open;              /* [s] atomic: somebody is at the other end */
 	unsigned taken;              /* [m] vport_take() calls without vport_give() */
-	unsigned opens;              /* [m] of the guest's side */
+	unsigned opens;              /* [m] atomic: of the guest's side */
+	bool told;                   /* [s] what the host was told last of `opens` */
 	unsigned events;             /* atomic: counts what happened to it */
 	unsigned closings;           /* [s] atomic: of the host's end */
 	struct mutex lock;           /* [m] */
@@ -52,10 +53,9 @@ struct vport {
 
 /* Port n, or NULL: the device has no such number, or there is no device. Any context. */
 struct vport *vport_get(unsigned n);
-/* The port /dev/FILE; NULL: it is not there. Any context, after the boot's hooks `unpacked`. */
-struct vport *vport_find_file(const char *file);
-/* The first port that the host has given this name. NULL: none. As vport_find_file(). */
-struct vport *vport_find_name(const char *name);
+/* The port /dev/FILE; file NULL: the first that the host has named so. NULL: it is not there. Any
+ * context, after the boot's hooks `unpacked`. */
+struct vport *vport_find(const char *file, const char *name);
 
 /*
  * Takes the sending side for the kernel's own bytes: until each vport_take() is matched by a
@@ -67,9 +67,8 @@ void vport_give(struct vport *p);
 
 /* Is somebody at the other end? Any context. */
 bool vport_is_open(const struct vport *p);
-/* The guest has one more, or one less, opener of the port. Thread context; its lock held. */
-void vport_opened(struct vport *p);
-void vport_closed(struct vport *p);
+/* The guest has 1 more opener of the port, or -1. Thread context; its lock held. */
+void vport_count_openers(struct vport *p, int more);
 
 /*
  * Sends the first of len bytes. Returns how many of them the device has sent by now. 0 while it

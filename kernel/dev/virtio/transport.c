@@ -90,34 +90,29 @@ virtio_set64(const struct virtio *v, unsigned reg, uint64_t n)
 	virtio_set32(v, reg + 4, (uint32_t)(n >> 32));
 }
 
-/* False: the device may still use its rings (2.4, 4.1.4.3.2: until the status reads 0). */
-static bool
-virtio_reset(const struct virtio *v)
+bool
+virtio_await_reset(const struct virtio *v)
 {
-	virtio_set8(v, DEVICE_STATUS, 0);
 	for (uint64_t start_ns = clock_ns(); virtio_get8(v, DEVICE_STATUS) != 0;)
 		/* This CPU may have stood since it has read the status. */
-		if (clock_ns() - start_ns > RESET_NS && virtio_get8(v, DEVICE_STATUS) != 0) {
-			pr_warn("%s: it cannot be reset\n", v->name);
+		if (clock_ns() - start_ns > RESET_NS && virtio_get8(v, DEVICE_STATUS) != 0)
 			return false;
-		}
 	return true;
 }
 
 bool
-virtio_stop(struct virtio *v, const char *why)
+virtio_stop(const struct virtio *v, const char *why)
 {
 	static struct spinlock lock = SPINLOCK_INIT("virtio"); /* two accesses to ports are one */
-	bool stopped;
 
 	pr_warn("%s: %s; it is %s used\n", v->name, why,
 		virtio_get8(v, DEVICE_STATUS) & DRIVER_OK ? "no longer" : "not");
-	stopped = virtio_reset(v);
+	virtio_set8(v, DEVICE_STATUS, 0);
 	spin_lock(&lock);
 	pci_write(&v->pci, PCI_COMMAND,
 		  pci_read(&v->pci, PCI_COMMAND) & 0xffffu & ~PCI_COMMAND_MASTER);
 	spin_unlock(&lock);
-	return stopped;
+	return false;
 }
 
 /* Maps what a place describes. NULL, after a message: it is outside of its BAR. */
@@ -167,8 +162,9 @@ virtio_negotiate(struct virtio *v, uint64_t wanted)
 {
 	uint64_t offered;
 
-	if (!virtio_reset(v))
-		return false;
+	virtio_set8(v, DEVICE_STATUS, 0);
+	if (!virtio_await_reset(v))
+		return virtio_stop(v, "it cannot be reset");
 	virtio_set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER);
 	virtio_set32(v, DEVICE_FEATURE_SELECT, 0);
 	offered = virtio_get32(v, DEVICE_FEATURE);
@@ -182,8 +178,7 @@ virtio_negotiate(struct virtio *v, uint64_t wanted)
 	virtio_set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER | FEATURES_OK);
 	if ((v->features & VIRTIO_F_MODERN) && (virtio_get8(v, DEVICE_STATUS) & FEATURES_OK))
 		return true;
-	virtio_stop(v, "it does not accept the driver's features");
-	return false;
+	return virtio_stop(v, "it does not accept the driver's features");
 }
 
 /* All interrupts become the first message. */
@@ -242,8 +237,7 @@ virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted)
 		    arch_pci_intx(v->pci.device, pci_read(&v->pci, PCI_INTERRUPT) >> 8 & 0xff);
 	if (v->line >= 0)
 		return true;
-	virtio_stop(v, "it has no interrupt");
-	return false;
+	return virtio_stop(v, "it has no interrupt");
 }
 
 static void
@@ -267,8 +261,7 @@ virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg)
 	virtio_set16(v, CONFIG_VECTOR, NO_VECTOR);
 	if (irq_register((unsigned)v->line, virtio_line_raised, v, v->name) == 0)
 		return true;
-	virtio_stop(v, "its interrupt is another driver's");
-	return false;
+	return virtio_stop(v, "its interrupt is another driver's");
 }
 
 bool
@@ -281,34 +274,26 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 	virtio_set16(v, QUEUE_SELECT, (uint16_t)i);
 	size = virtio_get16(v, QUEUE_SIZE);
 	r->size = size < VIRTIO_RING_MAX ? size : VIRTIO_RING_MAX;
-	if (r->size == 0 || (r->size & (r->size - 1)) != 0) {
-		virtio_stop(v, "a ring's size is not a power of two");
-		return false;
-	}
+	if (r->size == 0 || (r->size & (r->size - 1)) != 0)
+		return virtio_stop(v, "a ring's size is not a power of two");
 	page = page_alloc_zero(PAGE_OTHER);
-	if (page == NULL) {
-		virtio_stop(v, "no memory for its rings");
-		return false;
-	}
+	if (page == NULL)
+		return virtio_stop(v, "no memory for its rings");
 	r->desc = &page->desc[0];
 	r->avail = &page->avail;
 	r->used = &page->used;
 	virtio_set16(v, QUEUE_SIZE, (uint16_t)r->size);
 	if (v->msix)
 		virtio_set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);
-	if (v->msix && interrupts && virtio_get16(v, QUEUE_VECTOR) != 0) { /* 4.1.5.1.2.2 */
-		virtio_stop(v, "it has no interrupt for a ring");
-		return false;
-	}
+	if (v->msix && interrupts && virtio_get16(v, QUEUE_VECTOR) != 0) /* 4.1.5.1.2.2 */
+		return virtio_stop(v, "it has no interrupt for a ring");
 	r->avail->flags = !interrupts;
 	virtio_set64(v, QUEUE_DESC, virt_to_phys(r->desc));
 	virtio_set64(v, QUEUE_DRIVER, virt_to_phys(r->avail));
 	virtio_set64(v, QUEUE_DEVICE, virt_to_phys(r->used));
 	v->notify_at[i] = (uint64_t)virtio_get16(v, QUEUE_NOTIFY_OFF) * v->notify_multiplier;
-	if (v->notify_at[i] + sizeof(uint16_t) > v->notify_length) {
-		virtio_stop(v, "a ring's notifications are outside of its registers");
-		return false;
-	}
+	if (v->notify_at[i] + sizeof(uint16_t) > v->notify_length)
+		return virtio_stop(v, "a ring's notifications are outside of its registers");
 	virtio_set16(v, QUEUE_ENABLE, 1);
 	return true;
 }

@@ -3,7 +3,7 @@
  * interrupts.
  *
  * Reading order: caps.h, ring.h, transport.c, net.c, blk.c, serial.h. Functions: boot, one CPU, but
- * for virtio_notify() and virtio_stop().
+ * for virtio_notify(), virtio_stop() and virtio_await_reset().
  */
 #pragma once
 
@@ -56,10 +56,14 @@ bool virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool 
 /* From now on the device may use its rings. */
 void virtio_start(struct virtio *v);
 /*
- * Ends the use of a device, after a message: resets it, and takes the bus from it. False if it does
- * not say that it is reset: it may still use the memory of its buffers. Any time; any context but
- * NMI.
+ * Ends the use of a device, after a message: has it reset itself, and takes the bus from it.
+ * Returns false. Any time; any context but NMI.
  */
-bool virtio_stop(struct virtio *v, const char *why);
+bool virtio_stop(const struct virtio *v, const char *why);
+/*
+ * Waits until a device that was stopped says that it is reset (2.4, 4.1.4.3.2), a second at most.
+ * False: it may still use the memory of its buffers. Any context but NMI, no lock held.
+ */
+bool virtio_await_reset(const struct virtio *v);
 /* Tells the device of new buffers in ring i. Any context; the ring's lock. */
 void virtio_notify(const struct virtio *v, unsigned i);

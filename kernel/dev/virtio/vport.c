@@ -30,7 +30,7 @@ vport_open(struct file *f)
 	if (!__atomic_load_n(&p->there, __ATOMIC_ACQUIRE))
 		return -ENXIO;
 	mutex_lock(&p->lock);
-	vport_opened(p);
+	vport_count_openers(p, 1);
 	mutex_unlock(&p->lock);
 	f->news = &p->news;
 	return 0;
@@ -42,7 +42,7 @@ vport_release(struct file *f)
 	struct vport *p = f->priv;
 
 	mutex_lock(&p->lock);
-	vport_closed(p);
+	vport_count_openers(p, -1);
 	mutex_unlock(&p->lock);
 }
 
@@ -74,12 +74,6 @@ wait_for_port(struct vport *p, unsigned seen, const char *wmesg)
 	return sleepq_wait(&r);
 }
 
-static unsigned
-events_of(const struct vport *p)
-{
-	return __atomic_load_n(&p->events, __ATOMIC_SEQ_CST);
-}
-
 /* Sends bytes of the kernel's buffer. Returns how many the device has taken; if these are not
  * all, *error says why. */
 static size_t
@@ -89,7 +83,7 @@ send_some(const struct file *f, const char *buf, size_t n, int *error)
 	size_t done = 0;
 
 	while (done < n && *error == 0) {
-		unsigned seen = events_of(p);
+		unsigned seen = __atomic_load_n(&p->events, __ATOMIC_SEQ_CST);
 		bool again = false;
 		int64_t some;
 
@@ -130,7 +124,7 @@ take_some(struct vport *p, bool nowait, char *buf, size_t n)
 	int64_t there;
 
 	for (;;) {
-		unsigned seen = events_of(p);
+		unsigned seen = __atomic_load_n(&p->events, __ATOMIC_SEQ_CST);
 		bool open = vport_is_open(p);
 		const char *bytes;
 

@@ -1,19 +1,22 @@
 /* client.c - requests of 9P2000.L, and fids (client.h). */
 #include "kernel/fs/9p/client.h"
 
+#include "kernel/abi/capability.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
 #define SMALL   1024 /* bytes of a message without a path or data */
 #define PATHS   8192
-#define KILL_NS 50000000 /* a thread woken by a signal looks so often whether one ends it */
+#define KILL_NS 50000000   /* a thread woken by a signal looks so often whether one ends it */
+#define LOOK_NS 1000000000 /* who waits so long looks whether an interrupt was lost */
 
 static struct p9_trans_module *trans; /* constant after boot */
 
@@ -24,12 +27,15 @@ v9fs_register_trans(struct p9_trans_module *t)
 }
 
 struct p9_req_t *
-p9_req_alloc(uint32_t tsize, uint32_t rsize)
+p9_req_alloc(struct uidinfo *ui, uint32_t tsize, uint32_t rsize)
 {
 	struct p9_req_t *req = kzalloc(sizeof(*req));
 
-	if (req == NULL)
+	if (req == NULL || (ui != NULL && !uidinfo_charge(ui, UIDINFO_KMEM, tsize + rsize))) {
+		kfree(req);
 		return NULL;
+	}
+	req->ui = ui;
 	req->tc.sdata = kmalloc(tsize);
 	req->rc.sdata = kmalloc(rsize);
 	req->tc.capacity = tsize;
@@ -43,6 +49,10 @@ p9_req_alloc(uint32_t tsize, uint32_t rsize)
 void
 p9_req_free(struct p9_req_t *req)
 {
+	if (req == NULL)
+		return;
+	if (req->ui != NULL)
+		uidinfo_release(req->ui, UIDINFO_KMEM, req->tc.capacity + req->rc.capacity);
 	/* A device that is not reset may still write to it. */
 	if (req->status == REQ_STATUS_SENT)
 		return;
@@ -74,49 +84,72 @@ static int
 p9_sleep(const void *chan, bool killable, bool *told)
 {
 	int error = sleep_on(chan, &trans->lock, "9p", killable && !*told ? SLEEP_INTR : 0,
-			     killable && *told ? clock_ns() + KILL_NS : DEADLINE_NEVER);
+			     clock_ns() + (killable && *told ? KILL_NS : LOOK_NS));
 	bool killed;
 
 	if (error == 0)
 		return 0;
-	*told = true;
+	*told |= error == -EINTR;
 	spin_unlock(&trans->lock);
-	killed = proc_signal_kills();
+	if (trans->look != NULL)
+		trans->look(NULL);
+	killed = killable && proc_signal_kills();
 	spin_lock(&trans->lock);
 	return killed ? -EINTR : 0;
 }
 
-/* Takes a free tag of those in `mask`. Lock held. */
+/* Gives the tag of a request to who has waited longest for one. Lock held. */
+static void
+p9_tag_put(struct p9_client *c, const struct p9_req_t *req)
+{
+	struct p9_req_t *next = list_entry(list_first(&c->waiting), struct p9_req_t, link);
+
+	if (list_empty(&c->waiting)) {
+		c->tags |= 1u << req->tag;
+		return;
+	}
+	list_remove(&next->link);
+	next->tag = req->tag;
+	wakeup(next);
+}
+
+/* Takes a tag, when it is the request's turn. Lock held. */
 static int
-p9_tag_get(struct p9_client *c, struct p9_req_t *req, uint32_t mask, bool killable)
+p9_tag_get(struct p9_client *c, struct p9_req_t *req, bool killable)
 {
 	bool told = false;
+	int error = 0;
 
-	while ((c->tags & mask) == 0 && !trans->broken) {
-		int error = p9_sleep(&c->tags, killable, &told);
-
-		if (error != 0)
-			return error;
-	}
+	req->tag = c->tags > 1 ? (uint16_t)__builtin_ctz(c->tags & ~1u) : 0;
+	c->tags &= ~(1u << req->tag) | 1;
+	if (req->tag == 0)
+		list_append(&c->waiting, &req->link);
+	while (req->tag == 0 && !trans->broken && error == 0)
+		error = p9_sleep(req, killable, &told);
 	if (trans->broken)
-		return -EIO;
-	req->tag = (uint16_t)__builtin_ctz(c->tags & mask);
-	c->tags &= ~(1u << req->tag);
-	return 0;
+		error = -EIO;
+	if (req->tag == 0)
+		list_remove(&req->link);
+	else if (error != 0)
+		p9_tag_put(c, req);
+	return error;
 }
 
 /* Tells the host to give up a request, and waits until it has: then its buffers are ours. */
 static void
 p9_client_flush(struct p9_client *c, struct p9_req_t *old)
 {
-	struct p9_req_t *req = p9_req_alloc(SMALL, SMALL);
+	struct p9_req_t *req = p9_req_alloc(NULL, SMALL, SMALL);
 	bool told = false;
 
 	CTR1(KTR_VOP, "9p flush: tag %u", old->tag);
 	if (req != NULL)
 		p9pdu_prepare(&req->tc, P9_TFLUSH, 0);
 	spin_lock(&trans->lock);
-	if (req != NULL && p9_tag_get(c, req, 1, false) == 0) {
+	while ((c->tags & 1) == 0 && !trans->broken)
+		p9_sleep(c, false, &told);
+	if (req != NULL && !trans->broken) {
+		c->tags &= ~1u;
 		p9pdu_writef(&req->tc, "w", (uint32_t)old->tag);
 		p9pdu_finalize(&req->tc);
 		req->status = REQ_STATUS_SENT;
@@ -124,13 +157,12 @@ p9_client_flush(struct p9_client *c, struct p9_req_t *old)
 		while (is_waiting(req))
 			p9_sleep(req, false, &told);
 		c->tags |= 1;
-		wakeup(&c->tags);
 	}
+	wakeup_one(c);
 	while (is_waiting(old))
 		p9_sleep(old, false, &told);
 	spin_unlock(&trans->lock);
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 }
 
 /* Sends a request, and waits for its reply, of which p9pdu_readf() then takes the rest. */
@@ -142,7 +174,7 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 
 	p9pdu_finalize(&req->tc);
 	spin_lock(&trans->lock);
-	error = p9_tag_get(c, req, ~1u, killable);
+	error = p9_tag_get(c, req, killable);
 	if (error != 0) {
 		spin_unlock(&trans->lock);
 		return error;
@@ -160,8 +192,7 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 		p9_client_flush(c, req);
 		spin_lock(&trans->lock);
 	}
-	c->tags |= 1u << req->tag;
-	wakeup(&c->tags);
+	p9_tag_put(c, req);
 	spin_unlock(&trans->lock);
 	if (req->status != REQ_STATUS_RCVD)
 		return -EIO;
@@ -176,8 +207,8 @@ p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
 static struct p9_req_t *
 p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 {
-	bool long_text = type == P9_TSYMLINK || type == P9_TREADLINK;
-	struct p9_req_t *req = p9_req_alloc(long_text ? PATHS : SMALL, long_text ? PATHS : SMALL);
+	uint32_t size = type == P9_TSYMLINK || type == P9_TREADLINK ? PATHS : SMALL;
+	struct p9_req_t *req = p9_req_alloc(NULL, size, size);
 	va_list ap;
 	bool fits;
 
@@ -196,14 +227,11 @@ p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 }
 
 /* Sends a request, and wants nothing of the reply but whether there is an error. */
-#define p9_client_do(c, ...)                                                  \
-	({                                                                    \
-		int err_;                                                     \
-		struct p9_req_t *req_ = p9_client_rpc(c, &err_, __VA_ARGS__); \
-                                                                              \
-		if (req_ != NULL)                                             \
-			p9_req_free(req_);                                    \
-		err_;                                                         \
+#define p9_client_do(c, ...)                                       \
+	({                                                         \
+		int err_;                                          \
+		p9_req_free(p9_client_rpc(c, &err_, __VA_ARGS__)); \
+		err_;                                              \
 	})
 
 /* Takes the rest of a reply, which is freed. */
@@ -211,8 +239,7 @@ p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 	do {                                                                \
 		if ((req) != NULL && !p9pdu_readf(&(req)->rc, __VA_ARGS__)) \
 			*(err) = -EPROTO;                                   \
-		if ((req) != NULL)                                          \
-			p9_req_free(req);                                   \
+		p9_req_free(req);                                           \
 	} while (0)
 
 struct p9_client *
@@ -231,14 +258,14 @@ p9_client_create(const char *tag, int *err)
 		return NULL;
 	spin_lock(&trans->lock);
 	*err = trans->broken ? -EIO : trans->used ? -EBUSY : 0;
-	if (*err == 0)
-		trans->used = true;
+	trans->used |= *err == 0;
 	spin_unlock(&trans->lock);
 	if (*err != 0) {
 		kfree(c);
 		return NULL;
 	}
 	c->trans = trans;
+	list_init(&c->waiting);
 	c->tags = (uint32_t)((1ull << trans->requests) - 1);
 	req = p9_client_rpc(c, err, P9_TVERSION, "ds", (uint32_t)P9_MSIZE, "9P2000.L");
 	p9_client_take(req, err, "ds", &c->msize, version, sizeof(version));
@@ -267,14 +294,14 @@ static struct p9_fid *
 p9_fid_create(struct p9_client *c, int *err)
 {
 	struct p9_fid *fid = kzalloc(sizeof(*fid));
-	unsigned n = 0;
+	unsigned n = 0, most = P9_FIDS - (capable(CAP_SYS_ADMIN) ? 0 : P9_KEPT);
 
 	*err = -ENOMEM;
 	if (fid == NULL)
 		return NULL;
 	*err = -ENFILE;
 	spin_lock(&trans->lock);
-	for (; n < P9_FIDS / 64 && *err != 0; n++) {
+	for (; n < P9_FIDS / 64 && *err != 0 && c->nfids < most; n++) {
 		uint64_t *word = &c->fids[c->next_fid / 64];
 
 		if (*word == UINT64_MAX) {
@@ -283,6 +310,7 @@ p9_fid_create(struct p9_client *c, int *err)
 		}
 		fid->fid = c->next_fid / 64 * 64 + (uint32_t)__builtin_ctzll(~*word);
 		*word |= 1ul << fid->fid % 64;
+		c->nfids++;
 		*err = 0;
 	}
 	spin_unlock(&trans->lock);
@@ -307,6 +335,7 @@ p9_fid_destroy(struct p9_fid *fid)
 {
 	spin_lock(&trans->lock);
 	fid->clnt->fids[fid->fid / 64] &= ~(1ul << fid->fid % 64);
+	fid->clnt->nfids--;
 	spin_unlock(&trans->lock);
 	kfree(fid);
 }
@@ -314,11 +343,17 @@ p9_fid_destroy(struct p9_fid *fid)
 void
 p9_fid_put(struct p9_fid *fid)
 {
+	struct p9_req_t *req;
+
 	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	if (p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid) == -ENOMEM)
-		kfree(fid); /* the host still has the fid: nobody gets its number */
-	else
+	req = &fid->clunk;
+	req->tc = (struct p9_fcall){.sdata = fid->bytes[0], .capacity = P9_IOHDRSZ};
+	req->rc = (struct p9_fcall){.sdata = fid->bytes[1], .capacity = P9_IOHDRSZ};
+	p9pdu_prepare(&req->tc, P9_TCLUNK, 0);
+	p9pdu_writef(&req->tc, "d", fid->fid);
+	p9_client_send(fid->clnt, req, P9_TCLUNK);
+	if (req->status != REQ_STATUS_SENT) /* as p9_req_free() */
 		p9_fid_destroy(fid);
 }
 
@@ -347,10 +382,8 @@ p9_client_walk(struct p9_fid *dir, const char *name, int *err)
 
 	if (fid == NULL)
 		return NULL;
-	if (name != NULL)
-		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddws", dir->fid, fid->fid, 1u, name);
-	else
-		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddw", dir->fid, fid->fid, 0u);
+	req = p9_client_rpc(dir->clnt, err, P9_TWALK, name != NULL ? "ddws" : "ddw", dir->fid,
+			    fid->fid, (uint32_t)(name != NULL), name);
 	p9_client_take(req, err, "w", &n);
 	if (*err == 0 && n != (name != NULL))
 		*err = -EPROTO;
@@ -468,8 +501,7 @@ p9_client_fsync(struct p9_fid *fid)
 	return p9_client_do(fid->clnt, P9_TFSYNC, "dd", fid->fid, 0u);
 }
 
-/* Asks for `count` bytes, which the reply then has at *data. Returns how many, or -errno. */
-static int64_t
+int64_t
 p9_client_fetch(struct p9_fid *fid, uint8_t type, uint64_t off, uint32_t count,
 		struct p9_req_t *req, const uint8_t **data)
 {
@@ -493,13 +525,6 @@ p9_client_readdir(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_re
 	if (n >= 0) /* what comes after them is not theirs */
 		req->rc.size = req->rc.offset + (uint32_t)n;
 	return n < 0 ? (int)n : 0;
-}
-
-int64_t
-p9_client_read(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req,
-	       const uint8_t **data)
-{
-	return p9_client_fetch(fid, P9_TREAD, off, count, req, data);
 }
 
 int64_t

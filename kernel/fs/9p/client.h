@@ -10,14 +10,20 @@
 #pragma once
 
 #include "kernel/fs/9p/9p.h"
+#include "kernel/lib/list.h"
 #include "kernel/sync/spinlock.h"
 
 #define P9_REQUESTS 32    /* under way at once at most */
 #define P9_FIDS     32768 /* a multiple of 64 */
+#define P9_KEPT     4096  /* of them, for CAP_SYS_ADMIN only */
 
 enum p9_req_status { REQ_STATUS_ALLOC, REQ_STATUS_SENT, REQ_STATUS_RCVD, REQ_STATUS_ERROR };
 
+struct uidinfo;
+
 struct p9_req_t {
+	struct list link;       /* of those that wait for a tag */
+	struct uidinfo *ui;     /* to whom its memory is counted; NULL: to nobody */
 	struct p9_fcall tc, rc; /* request and reply; each is contiguous in memory */
 	enum p9_req_status status;
 	uint32_t length; /* bytes of the reply that the device has written */
@@ -32,20 +38,25 @@ struct p9_trans_module {
 	bool broken, used;
 	/* Gives a request, of which the tag is below `requests`, to the device. Lock held. */
 	void (*request)(struct p9_req_t *req);
+	/* Takes the replies that have come, as its interrupt does; or NULL. No lock held. */
+	void (*look)(void *);
 };
 
 struct p9_client {
 	struct p9_trans_module *trans;
 	uint32_t msize;
-	uint32_t tags; /* bit n: tag n is free. The first one is for Tflush */
+	uint32_t tags;       /* bit n: tag n is free. The first one is for Tflush */
+	struct list waiting; /* requests that get one of the others, in turn */
 	uint64_t fids[P9_FIDS / 64];
-	unsigned next_fid;
+	unsigned next_fid, nfids;
 };
 
 struct p9_fid {
 	struct p9_client *clnt;
 	uint32_t fid;
-	uint32_t refs; /* atomic */
+	uint32_t refs;         /* atomic */
+	struct p9_req_t clunk; /* its last request: that needs no memory */
+	uint8_t bytes[2][P9_IOHDRSZ];
 };
 
 /* This transport is used by mounts from now on. Boot. */
@@ -58,8 +69,9 @@ struct p9_client *p9_client_create(const char *tag, int *err);
 /* Ends a session. It has no fids any more. */
 void p9_client_destroy(struct p9_client *c);
 
-/* Room for messages of these sizes. NULL: no memory. */
-struct p9_req_t *p9_req_alloc(uint32_t tsize, uint32_t rsize);
+/* Room for messages of these sizes, which is counted to a user, or to nobody. NULL: no memory. */
+struct p9_req_t *p9_req_alloc(struct uidinfo *ui, uint32_t tsize, uint32_t rsize);
+/* NULL is allowed. */
 void p9_req_free(struct p9_req_t *req);
 
 struct p9_fid *p9_fid_get(struct p9_fid *fid);
@@ -97,9 +109,10 @@ int p9_client_statfs(struct p9_fid *fid, struct p9_rstatfs *st);
 int p9_client_fsync(struct p9_fid *fid);
 /* Entries from an offset on, in req's reply, to be taken by p9dirent_read(). */
 int p9_client_readdir(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req);
-/* Bytes that were read, no more than count, which are at *data until req is used again. */
-int64_t p9_client_read(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req,
-		       const uint8_t **data);
+/* P9_TREAD: bytes that were read, no more than count, which are at *data until req is used again.
+ */
+int64_t p9_client_fetch(struct p9_fid *fid, uint8_t type, uint64_t off, uint32_t count,
+			struct p9_req_t *req, const uint8_t **data);
 /* Writes what is at p9_write_data(). Bytes that were written, no more than count. */
 int64_t p9_client_write(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req);
 static inline uint8_t *

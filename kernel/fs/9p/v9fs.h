@@ -86,8 +86,8 @@ struct p9_fid *v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err);
 struct p9_fid *v9fs_fid_check(struct vnode *vn, int *err);
 /* The node is found by this fid from now on. Takes the fid over. */
 void v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid);
-/* Takes the fid that is open for the program that made the file. NULL: there is none. */
-struct p9_fid *v9fs_created_take(struct v9fs_inode *node);
+/* Sets the fid that is open for the program that made the file. Returns the old one, or NULL. */
+struct p9_fid *v9fs_created_set(struct v9fs_inode *node, struct p9_fid *fid);
 
 /* ---- vfs_super.c ---- */
 

@@ -129,7 +129,7 @@ list_reply(struct p9_fcall *rc, uint64_t *from, vnode_list_fn *add, void *arg, i
 static int
 v9fs_readdir(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 {
-	struct p9_req_t *req = p9_req_alloc(P9_IOHDRSZ, P9_HDRSZ + 4 + LIST_SIZE);
+	struct p9_req_t *req = p9_req_alloc(proc_uidinfo(), P9_IOHDRSZ, P9_HDRSZ + 4 + LIST_SIZE);
 	struct p9_fid *fid;
 	int error = req == NULL ? -ENOMEM : 0;
 	bool more = error == 0;
@@ -150,8 +150,7 @@ v9fs_readdir(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 			error = -EINTR;
 	}
 	p9_fid_put(fid);
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 	return error;
 }
 
@@ -208,15 +207,8 @@ v9fs_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 		vnode_unref(vn);
 		vn = NULL;
 	}
-	if (vn != NULL && created != NULL) {
-		struct v9fs_inode *node = v9fs_inode(vn);
-
-		spin_lock(&d->ses->lock);
-		fid = node->created;
-		node->created = created;
-		spin_unlock(&d->ses->lock);
-		created = fid;
-	}
+	if (vn != NULL && created != NULL)
+		created = v9fs_created_set(v9fs_inode(vn), created);
 	p9_fid_put(created);
 	CTR2(KTR_VOP, "9p create: mode %#o error %d", kind->mode, -*err);
 	return vn;

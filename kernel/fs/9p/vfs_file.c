@@ -13,7 +13,7 @@ static int
 v9fs_open(struct file *f)
 {
 	struct v9fs_inode *node = v9fs_inode(f->vn);
-	struct p9_fid *fid = v9fs_created_take(node);
+	struct p9_fid *fid = v9fs_created_set(node, NULL);
 	int error = 0;
 
 	if (fid == NULL)
@@ -28,7 +28,8 @@ v9fs_release(struct file *f)
 	p9_fid_put(f->priv);
 }
 
-/* A request that reads or writes up to `want` bytes: fewer where memory is short. */
+/* A request that reads or writes up to `want` bytes: fewer where memory, or the user's share, is
+ * short. */
 static struct p9_req_t *
 io_alloc(const struct p9_fid *fid, size_t want, bool write, uint32_t *most)
 {
@@ -38,8 +39,8 @@ io_alloc(const struct p9_fid *fid, size_t want, bool write, uint32_t *most)
 	if (want < *most)
 		*most = (uint32_t)want;
 	while (req == NULL && *most > 0) {
-		req = write ? p9_req_alloc(P9_IOHDRSZ + *most, P9_IOHDRSZ)
-			    : p9_req_alloc(P9_IOHDRSZ, P9_IOHDRSZ + *most);
+		req = write ? p9_req_alloc(proc_uidinfo(), P9_IOHDRSZ + *most, P9_IOHDRSZ)
+			    : p9_req_alloc(proc_uidinfo(), P9_IOHDRSZ, P9_IOHDRSZ + *most);
 		if (req == NULL)
 			*most = *most > PAGE_SIZE ? *most / 2 : 0;
 	}
@@ -62,7 +63,7 @@ v9fs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	while (error == 0 && u->resid > 0) {
 		uint32_t want = u->resid < most ? (uint32_t)u->resid : most;
 		size_t before = u->resid;
-		int64_t n = p9_client_read(fid, *off, want, req, &data);
+		int64_t n = p9_client_fetch(fid, P9_TREAD, *off, want, req, &data);
 
 		error = n < 0 ? (int)n : uio_put_most(u, data, (size_t)n);
 		*off += before - u->resid;
@@ -71,8 +72,7 @@ v9fs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 	p9_fid_put(fid);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
@@ -129,7 +129,7 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 	struct p9_fid *fid = f->priv;
 	struct p9_stat_dotl st;
 	struct p9_req_t *req;
-	uint32_t most;
+	uint32_t most = 0;
 	int error;
 
 	if (f->flags & O_APPEND) {
@@ -152,8 +152,7 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 	*done = *off - start;
 	return error;
 }
@@ -212,15 +211,15 @@ v9fs_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 	int error;
 	struct p9_fid *fid = v9fs_reader_get(v9fs_inode(vn), &error);
 	struct p9_req_t *req =
-	    fid != NULL ? p9_req_alloc(P9_IOHDRSZ, P9_IOHDRSZ + PAGE_SIZE) : NULL;
+	    fid != NULL ? p9_req_alloc(NULL, P9_IOHDRSZ, P9_IOHDRSZ + PAGE_SIZE) : NULL;
 	const uint8_t *data;
 	size_t done = 0;
 
 	if (fid != NULL && req == NULL)
 		error = -ENOMEM;
 	while (error == 0 && done < PAGE_SIZE) {
-		int64_t n = p9_client_read(fid, index * PAGE_SIZE + done,
-					   (uint32_t)(PAGE_SIZE - done), req, &data);
+		int64_t n = p9_client_fetch(fid, P9_TREAD, index * PAGE_SIZE + done,
+					    (uint32_t)(PAGE_SIZE - done), req, &data);
 
 		if (n <= 0) {
 			error = (int)n;
@@ -230,8 +229,7 @@ v9fs_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 		done += (size_t)n;
 	}
 	memset((char *)page + done, 0, PAGE_SIZE - done);
-	if (req != NULL)
-		p9_req_free(req);
+	p9_req_free(req);
 	p9_fid_put(fid);
 	return error;
 }

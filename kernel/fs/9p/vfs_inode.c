@@ -54,9 +54,9 @@ v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid)
 }
 
 struct p9_fid *
-v9fs_created_take(struct v9fs_inode *node)
+v9fs_created_set(struct v9fs_inode *node, struct p9_fid *fid)
 {
-	return fid_exchange(node, &node->created, NULL);
+	return fid_exchange(node, &node->created, fid);
 }
 
 struct p9_fid *
@@ -234,16 +234,11 @@ v9fs_changed(struct vnode *vn, unsigned what)
 	struct p9_fid *fid;
 	int error;
 
-	if (what & VNODE_MODE)
-		a.valid |= P9_ATTR_MODE;
-	if (what & VNODE_OWNER)
-		a.valid |= P9_ATTR_UID | P9_ATTR_GID;
-	if (what & VNODE_TIME)
-		a.valid |= P9_ATTR_MTIME | P9_ATTR_MTIME_SET;
-	if (what & VNODE_ATIME)
-		a.valid |= P9_ATTR_ATIME | P9_ATTR_ATIME_SET;
-	if (what & VNODE_TIME_NOW)
-		a.valid |= P9_ATTR_MTIME | P9_ATTR_ATIME;
+	a.valid = (what & VNODE_MODE ? P9_ATTR_MODE : 0) |
+		  (what & VNODE_OWNER ? P9_ATTR_UID | P9_ATTR_GID : 0) |
+		  (what & VNODE_TIME ? P9_ATTR_MTIME | P9_ATTR_MTIME_SET : 0) |
+		  (what & VNODE_ATIME ? P9_ATTR_ATIME | P9_ATTR_ATIME_SET : 0) |
+		  (what & VNODE_TIME_NOW ? P9_ATTR_MTIME | P9_ATTR_ATIME : 0);
 	if (a.valid == 0)
 		return 0; /* the host knows of sizes */
 	fid = v9fs_fid_check(vn, &error);
@@ -291,7 +286,6 @@ v9fs_destroy(struct vnode *vn)
 {
 	struct v9fs_inode *node = v9fs_inode(vn), **at;
 	struct v9fs_session_info *ses = node->ses;
-	bool last;
 
 	pagecache_drop(vn, 0);
 	spin_lock(&ses->lock);
@@ -306,8 +300,7 @@ v9fs_destroy(struct vnode *vn)
 	p9_fid_put(node->fid);
 	kfree(node->text);
 	kfree(node);
-	last = __atomic_sub_fetch(&ses->nodes, 1, __ATOMIC_ACQ_REL) == 0;
-	if (last)
+	if (__atomic_sub_fetch(&ses->nodes, 1, __ATOMIC_ACQ_REL) == 0)
 		v9fs_session_close(ses);
 }
 
@@ -325,7 +318,8 @@ static void
 v9fs_fill_vnode(struct vnode *vn, struct v9fs_inode *node, const struct p9_stat_dotl *st)
 {
 	static const struct vnode_disk_ops disk_ops = {"9p",        v9fs_changed, v9fs_stat,
-						       v9fs_linked, v9fs_failed,  v9fs_destroy};
+						       v9fs_linked, v9fs_failed,  v9fs_destroy,
+						       true};
 
 	vn->node = node;
 	vn->ino = st->qid.path;

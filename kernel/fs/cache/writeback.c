@@ -319,7 +319,7 @@ sync_since(struct vnode *vn, const struct file *f, uint32_t *since)
 
 	if (vn->disk == NULL && !S_ISBLK(vn->mode))
 		return 0;
-	error = vfs_sync();
+	error = vn->disk != NULL && vn->disk->remote && !S_ISBLK(vn->mode) ? 0 : vfs_sync();
 	e = writeback_error(vn, since);
 	lost = vn->disk != NULL ? vn->disk->failed(vn, f) : 0;
 	return e != 0 ? e : lost != 0 ? lost : error;

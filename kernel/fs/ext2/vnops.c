@@ -130,7 +130,8 @@ static void
 fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 {
 	static const struct vnode_disk_ops disk_ops = {"ext2",      ext2_changed, ext2_stat,
-						       ext2_linked, ext2_failed,  ext2_destroy};
+						       ext2_linked, ext2_failed,  ext2_destroy,
+						       false};
 
 	vn->ino = i->ino;
 	vn->uid = i->uid;
