@@ -213,26 +213,19 @@ proc_become_first(void)
 	thread_change_tid(p->pid);
 }
 
-/* Does the parent want no zombies of children that end, though they may send SIGCHLD? */
-static bool
-wants_no_zombies(const struct proc *p)
-{
-	const struct kernel_sigaction *act = &p->sig_action[SIGCHLD - 1];
-
-	return act->sa_handler == SIG_IGN || (act->sa_flags & SA_NOCLDWAIT);
-}
-
 void
 proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
+	const struct kernel_sigaction *act = &parent->sig_action[SIGCHLD - 1];
 	/* If the parent has executed another program since, it has not chosen this signal. */
 	int sig = p->parent_execs == parent->execs ? p->exit_signal : SIGCHLD;
+	bool plain = !awaited && sig == SIGCHLD, ignored = plain && act->sa_handler == SIG_IGN;
 
-	if (sig != 0)
+	if (sig != 0 && !ignored) /* not even if it is blocked, and waits for a handler */
 		proc_signal_child(p, sig, exit_reason(p->wait_status), exit_value(p->wait_status));
 	wakeup(parent);
-	if (!awaited && sig == SIGCHLD && wants_no_zombies(parent))
+	if (ignored || (plain && (act->sa_flags & SA_NOCLDWAIT))) /* it wants no zombies */
 		give_child_away(p, init_proc);
 }
 
@@ -312,19 +305,16 @@ do_exit(int wait_status)
 	struct lwp *l = curlwp();
 	bool last, first = l->ui == NULL;
 
-	ptrace_event(PTRACE_EVENT_EXIT, (uint64_t)(p->exiting ? p->exit_status : wait_status));
+	ptrace_event(PTRACE_EVENT_EXIT, (uint64_t)wait_status);
 	SDT_PROBE0(proc, , , lwp_exit);
 	file_release_held();
 	lwp_calls_forget(l);
 	futex_thread_exit(l);
 	spin_lock(&proc_lock);
 	last = p->nthreads == 1;
-	if (last && !p->exiting) {
-		p->exiting = true;
-		p->exit_status = wait_status;
-		proc_signals_update(p); /* closing the files of the process waits for nobody */
-	}
-	if (!last) {
+	if (last) {
+		proc_exit_begin(wait_status); /* so that closing its files waits for nobody */
+	} else {
 		/* a switch back to this thread must not load the old space any more */
 		curthread()->root = kmap_root();
 		smp_use_root(curthread()->root);
@@ -357,23 +347,27 @@ do_exit(int wait_status)
 	thread_exit();
 }
 
-void
+int
 proc_exit_begin(int wait_status)
 {
 	struct proc *p = curproc();
 
-	if (!p->exiting) {
+	if (!p->exiting && !curlwp()->dying) {
 		p->exiting = true;
 		p->exit_status = wait_status;
+		p->state = PROC_ALIVE; /* it may have been stopped */
+		p->stopping = 0;
+		for_each_lwp(l, p) l->stops = false;
 		end_threads(p, curlwp());
 	}
+	return p->exiting ? p->exit_status : 0;
 }
 
 void
 do_group_exit(int wait_status)
 {
 	spin_lock(&proc_lock);
-	proc_exit_begin(wait_status);
+	wait_status = proc_exit_begin(wait_status);
 	spin_unlock(&proc_lock);
 	do_exit(wait_status);
 }

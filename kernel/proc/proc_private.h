@@ -79,9 +79,12 @@ void proc_tell_end(struct proc *p, bool awaited);
 void proc_signal_child(struct proc *p, int sig, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
-/* Its first part: the process has the status, unless it had one, and its other threads are told to
- * end. proc_lock held, but not all the time. */
-void proc_exit_begin(int wait_status);
+/*
+ * Its first part: the process has the status, and its other threads are told to end; unless it ends
+ * already, or the current thread does. Returns the status with which that is to end. proc_lock
+ * held, but not all the time.
+ */
+int proc_exit_begin(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
 _Noreturn void do_exit(int wait_status);
 /* A process no longer executes the file. NULL is allowed. */
@@ -155,9 +158,9 @@ void proc_signals_block(uint64_t mask);
 /* Has p's user more processes than he, or the current process, may have? */
 bool proc_is_crowded(const struct proc *p);
 /*
- * For signals of the set that are pending for the current process p, after the thread that was
- * chosen for one has ended or blocks it: ends the sleep of another thread for each. One walk serves
- * all signals, for there may be many threads. proc_lock held.
+ * For signals of the set that are pending for p: ends the sleep of a thread for each, unless the
+ * current one takes it. Also after the thread that was chosen for one has ended or blocks it. One
+ * walk serves all signals, for there may be many threads. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p, uint64_t set);
 /*
@@ -174,8 +177,8 @@ bool proc_signal_ends(bool or_stops);
  */
 int proc_signal_take_fatal(struct siginfo *info);
 /*
- * Ends the current process by such a signal, of that si_code. proc_lock held since the signal was
- * taken, so that no other thread chooses the wait status; it is released.
+ * Ends the current process by such a signal, of that si_code, if nobody has chosen another wait
+ * status. proc_lock held, since the signal was taken or that was looked at; it is released.
  */
 _Noreturn void proc_signal_die(int sig, int code);
 /*
@@ -190,6 +193,8 @@ bool proc_orphaned(struct proc *p, const struct proc *except);
 /* Forgets p's pending signals of the set; all that only l may take. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 void proc_signals_drop_thread(struct lwp *l);
+/* Does p, a parent or a tracer, get SIGCHLD of stops? proc_lock held. */
+bool proc_hears_stops(const struct proc *p);
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
 bool proc_signal_ignored(const struct proc *p, int sig);
 /*

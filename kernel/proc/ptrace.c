@@ -115,12 +115,13 @@ ptrace_tracer_ends(struct proc *p)
 
 /* ---- stops ---- */
 
+/* Does the thread l have to end? told: it does so already, and something new is looked for. */
 static bool
-is_killed(const struct lwp *l, bool dying)
+is_killed(const struct lwp *l, bool told)
 {
 	const struct proc *p = curproc();
 
-	return (!dying && (p->exiting || l->dying)) || p->doomed_ns != 0 ||
+	return (!told && (p->exiting || l->dying)) || p->doomed_ns != 0 ||
 	       ((p->pending.set | l->pending.set) & BIT(SIGKILL));
 }
 
@@ -130,7 +131,7 @@ tell_tracer(struct ptrace *pt, int code, int status)
 {
 	struct proc *tracer = pt->tracer;
 	pt->news = true;
-	if (code != CLD_TRAPPED || !(tracer->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
+	if (code != CLD_TRAPPED || proc_hears_stops(tracer))
 		proc_signal_send(tracer, NULL,
 				 &(struct siginfo){SIGCHLD, .si_code = code, .si_pid = pt->tid,
 						   .si_uid = pt->uid, .si_status = status},
@@ -167,8 +168,8 @@ go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
 
 /*
  * The current thread stops with a wait status. sig: the signal that it gets if its tracer ends
- * meanwhile. dying: it is about to end, so that only SIGKILL, or a need of its memory, lets it go
- * on before. Returns the signal that the tracer lets it have.
+ * meanwhile. dying: it is about to end. If it was told to, only SIGKILL, or a need of its memory,
+ * lets it go on before. Returns the signal that the tracer lets it have; 0 if it is killed.
  */
 static int
 ptrace_stop(int status, int sig, bool dying)
@@ -176,8 +177,9 @@ ptrace_stop(int status, int sig, bool dying)
 	struct lwp *l = curlwp();
 	struct ptrace *pt = l->ptrace;
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	bool told = dying && (curproc()->exiting || l->dying);
 
-	if (is_killed(l, dying))
+	if (is_killed(l, told))
 		return 0;
 	irq_push();
 	if (curthread()->stepped) /* else the program steps itself */
@@ -194,10 +196,11 @@ ptrace_stop(int status, int sig, bool dying)
 	pt->inside = true;
 	CTR2(KTR_PROC, "ptrace stop: tid %u status %#x", pt->tid, status);
 	tell_tracer(pt, CLD_TRAPPED, status >> 8);
-	while (!is_killed(l, dying) &&
+	while (!is_killed(l, told) &&
 	       (pt->state == PTRACE_STOPPED || (pt->state == PTRACE_LISTENS && !pt->interrupt)))
 		sleep_on(&l->ptrace, &proc_lock, "ptrace", 0, DEADLINE_NEVER);
-	return go_on(l, pt, tf);
+	sig = go_on(l, pt, tf);
+	return is_killed(l, told) ? 0 : sig;
 }
 
 /* What siginfo tells of a stop that no signal has caused. */

@@ -103,6 +103,13 @@ proc_signal_child(struct proc *p, int sig, int code, int status)
 			 NULL);
 }
 
+bool
+proc_hears_stops(const struct proc *p)
+{
+	return !(p->sig_ignored & BIT(SIGCHLD)) &&
+	       !(p->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP);
+}
+
 /* The child p has stopped or goes on. proc_lock held. */
 static void
 tell_parent(struct proc *p, int wait_status)
@@ -111,7 +118,7 @@ tell_parent(struct proc *p, int wait_status)
 
 	p->wait_status = wait_status;
 	p->status_new = true;
-	if (!(p->parent->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
+	if (proc_hears_stops(p->parent))
 		proc_signal_child(p, SIGCHLD, stopped ? CLD_STOPPED : CLD_CONTINUED,
 				  stopped ? WSTOPSIG(wait_status) : SIGCONT);
 	wakeup(p->parent);
@@ -147,41 +154,20 @@ is_traced(const struct proc *p, const struct lwp *to, int sig)
 	return false;
 }
 
-/*
- * Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. One
- * that its tracer has stopped would not take it soon. UNSTOPPABLE signals wake all threads.
- */
-static void
-interrupt_one(struct proc *p, int sig)
-{
-	struct lwp *chosen = NULL;
-
-	for_each_lwp(l, p)
-	{
-		if (BIT(sig) & UNSTOPPABLE)
-			sleepq_interrupt(l->thread);
-		else if (!(l->sig_blocked & BIT(sig)) &&
-			 !(l->ptrace != NULL && l->ptrace->inside) &&
-			 (chosen == NULL || l->thread == curthread()))
-			chosen = l;
-	}
-	if (chosen != NULL)
-		sleepq_interrupt(chosen->thread);
-}
-
 void
 proc_signals_retarget(struct proc *p, uint64_t set)
 {
 	set &= p->pending.set;
-	if (curlwp() != NULL) /* this thread runs: it takes what it does not block */
+	if (curproc() == p) /* this thread runs: it takes what it does not block */
 		set &= curlwp()->sig_blocked;
 	if (set == 0)
 		return;
 	for_each_lwp(l, p)
 	{
-		if ((set & ~l->sig_blocked) == 0 || (l->ptrace != NULL && l->ptrace->inside))
+		/* Who sleeps on, also in vfork(), or stands in a tracer's stop takes none soon. */
+		if ((set & ~l->sig_blocked) == 0 || l->vfork_child != NULL ||
+		    (l->ptrace != NULL && l->ptrace->inside) || !sleepq_interrupt(l->thread))
 			continue;
-		sleepq_interrupt(l->thread);
 		set &= l->sig_blocked;
 		if (set == 0)
 			break;
@@ -249,8 +235,10 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 	proc_signals_update(p);
 	if (l != NULL)
 		sleepq_interrupt(l->thread);
+	else if (BIT(sig) & UNSTOPPABLE)
+		for_each_lwp(any, p) sleepq_interrupt(any->thread);
 	else
-		interrupt_one(p, sig);
+		proc_signals_retarget(p, BIT(sig));
 	return 0;
 }
 
@@ -371,7 +359,7 @@ proc_thread_stops(struct proc *p, struct lwp *l)
 	if (!l->stops)
 		return;
 	l->stops = false;
-	if (--p->stopping == 0 && !p->exiting)
+	if (--p->stopping == 0)
 		tell_parent(p, p->stop_sig << 8 | 0x7f);
 }
 
@@ -412,13 +400,14 @@ proc_signal_take_fatal(struct siginfo *info)
 void
 proc_signal_die(int sig, int code)
 {
-	proc_exit_begin(sig);
+	int status = proc_exit_begin(sig);
+
 	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, code, (uint64_t)SIG_DFL), KTR_SIG,
 		 "signal deliver: pid %u sig %d name %s", curproc()->pid, sig,
 		 ktr_intern(curproc()->name));
 	SDT_PROBE5(signal, , , signal_deliver, sig, 0, code, (uint64_t)SIG_DFL, 0);
-	do_group_exit(sig);
+	do_exit(status);
 }
 
 /* Takes the next signal that the thread has to act on. 0: none. proc_lock held. */
@@ -486,8 +475,9 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	spin_lock(&proc_lock);
 	for (;;) {
 		if (p->exiting || l->dying) {
+			sig = proc_exit_begin(0); /* the process has its status */
 			spin_unlock(&proc_lock);
-			do_exit(0); /* the process has its status */
+			do_exit(sig);
 		}
 		if (p->state == PROC_STOPPED)
 			proc_thread_stops(p, l);
@@ -535,6 +525,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				ptrace_handler();
 				continue;
 			}
+			if (p->exiting || l->dying)
+				continue;
 			if (sig != SIGSEGV) { /* SIGSEGV may have a handler with another stack */
 				proc_signal_fault_locked(p,
 							 &(struct siginfo){SIGSEGV,

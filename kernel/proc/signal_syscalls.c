@@ -289,7 +289,7 @@ sys_pidfd_send_signal(const uint64_t a[6])
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	p = pidfd_proc(f);
-	if (p != NULL && p != curproc() && a[2] != 0 &&
+	if (p != NULL && p->pid != curthread()->tid && a[2] != 0 &&
 	    (info.si_code >= 0 || info.si_code == SI_TKILL))
 		r = -EPERM;
 	else if (p != NULL)
@@ -307,14 +307,14 @@ sys_rt_sigaction(const uint64_t a[6])
 
 	if (sig < 1 || sig > NSIG || a[3] != 8)
 		return -EINVAL;
+	if (a[1] != 0 && copy_in(&act, a[1], sizeof(act)) != 0)
+		return -EFAULT;
+	if (a[1] != 0 && (BIT(sig) & UNSTOPPABLE))
+		return -EINVAL;
+	spin_lock(&proc_lock);
 	old = p->sig_action[sig - 1];
 	if (a[1] != 0) {
-		if (copy_in(&act, a[1], sizeof(act)) != 0)
-			return -EFAULT;
-		if (BIT(sig) & UNSTOPPABLE)
-			return -EINVAL;
 		act.sa_mask &= ~UNSTOPPABLE;
-		spin_lock(&proc_lock);
 		p->sig_action[sig - 1] = act;
 		p->sig_ignored &= ~BIT(sig);
 		p->sig_caught &= ~BIT(sig);
@@ -329,8 +329,8 @@ sys_rt_sigaction(const uint64_t a[6])
 		} else {
 			proc_timers_resume(p, BIT(sig));
 		}
-		spin_unlock(&proc_lock);
 	}
+	spin_unlock(&proc_lock);
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
 

@@ -138,13 +138,12 @@ timed_out(void *arg)
 		abort_sleep(t, chan, 0, -ETIMEDOUT);
 }
 
-void
+bool
 sleepq_interrupt(struct thread *t)
 {
 	const void *chan = __atomic_load_n(&t->chan, __ATOMIC_SEQ_CST);
 
-	if (chan != NULL)
-		abort_sleep(t, chan, SLEEP_INTR, -EINTR);
+	return chan == NULL || abort_sleep(t, chan, SLEEP_INTR, -EINTR);
 }
 
 int

@@ -65,5 +65,6 @@ bool sleepq_hand_over(const void *chan, struct thread **owner, bool *more);
 bool sleepq_signal_pending(void);
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
-/* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */
-void sleepq_interrupt(struct thread *t);
+/* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. False: it may sleep on. Any context but
+ * NMI. */
+bool sleepq_interrupt(struct thread *t);

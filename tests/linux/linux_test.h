@@ -195,6 +195,7 @@ void test_stops(void);
 int stops_orphans(unsigned n);
 int stops_found(unsigned n);
 int stops_answers(unsigned n);
+int stops_at_once(void);  /* beside probes: prints what comes first */
 int stops_shortage(void); /* only in a guest: it takes the memory of the machine */
 
 /* ttys.c: the same on Linux. */

@@ -283,6 +283,8 @@ main(int argc, char *argv[])
 		return stops_found((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "answers") == 0)
 		return stops_answers((unsigned)atoi(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "at-once") == 0)
+		return stops_at_once();
 	if (argc == 2 && strcmp(argv[1], "shortage") == 0)
 		return stops_shortage();
 	if (argc == 2 && strcmp(argv[1], "stay") == 0)

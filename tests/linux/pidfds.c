@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,29 @@ executes_at(void)
 	return unlink(PLACE "/s") == 0 && unlink(PLACE "/link") == 0 && rmdir(PLACE) == 0 && good;
 }
 
+/* Another thread than the first one may not say that the process has got kill()'s signal. */
+static void *
+forges_a_reason(void *arg)
+{
+	siginfo_t info = {.si_signo = SIGURG, .si_code = SI_USER};
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	bool first = getpid() == gettid();
+	long r = syscall(SYS_pidfd_send_signal, fd, SIGURG, &info, 0);
+
+	return close(fd) == 0 && (first ? r == 0 : FAILS(r, EPERM)) ? NULL : arg;
+}
+
+static bool
+reasons_are_own(void)
+{
+	pthread_t t;
+	void *bad = &t;
+
+	return forges_a_reason(&t) == NULL &&
+	       pthread_create(&t, NULL, forges_a_reason, &bad) == 0 && pthread_join(t, &bad) == 0 &&
+	       bad == NULL;
+}
+
 static int
 sets_nothing(void *arg)
 {
@@ -250,6 +274,7 @@ test_pidfds(void)
 	result(tells_ends(), "a file that stands for a process tells when that has ended");
 	result(waits_for_one(), "waitid() waits for that one only");
 	result(sends_signals(), "it gets signals by the file");
+	result(reasons_are_own(), "only a first thread says that kill() has sent its own");
 	result(executes_at(), "execveat() executes what is open, or in an open directory");
 	result(reads_adjustment(), "adjtimex() tells how the clock is corrected");
 }

@@ -976,6 +976,126 @@ first_is_replaced(void)
 	return (close(go_on[0]) == 0) & (close(go_on[1]) == 0) & (close(seized[0]) == 0) & good;
 }
 
+/* ---- who is stopped is killed; ends of processes that were stopped ---- */
+
+enum end { BY_EXIT, BY_EXEC, BY_SIGTERM, BY_SIGKILL, ENDS };
+
+static void *
+exits_when_told(void *arg)
+{
+	pid_t tid = gettid();
+	char c;
+
+	write(seized[1], &tid, sizeof(tid));
+	read(go_on[0], &c, 1);
+	syscall(SYS_exit, 5);
+	return NULL;
+}
+
+/* One thread exits when it is told, and the first one does then what ends it, too. */
+static void
+ends_as_told(enum end how)
+{
+	pthread_t t;
+	char c;
+
+	if (pthread_create(&t, NULL, exits_when_told, NULL) != 0)
+		_exit(1);
+	read(empty[0], &c, 1);
+	if (how == BY_EXIT)
+		_exit(7);
+	if (how == BY_EXEC)
+		execl(linux_test_path(), linux_test_path(), "nothing", NULL);
+	for (;;)
+		pause();
+}
+
+/* A thread stands in its last stop; it goes on when its process ends, or becomes another. */
+static bool
+last_stop_ends(enum end how)
+{
+	static const int of_thread[ENDS] = {7 << 8, 5 << 8, SIGTERM, SIGKILL};
+	static const int of_process[ENDS] = {7 << 8, 0, SIGTERM, SIGKILL};
+	unsigned long message = 0;
+	pid_t pid, tid = 0;
+	int status;
+	bool good = pipe(go_on) == 0 && pipe(seized) == 0 && pipe(empty) == 0;
+
+	pid = fork();
+	if (pid == 0)
+		ends_as_told(how);
+	good = good && read(seized[0], &tid, sizeof(tid)) == sizeof(tid) &&
+	       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXIT) == 0 &&
+	       write(go_on[1], "", 1) == 1 &&
+	       is_stop(next(tid), SIGTRAP | PTRACE_EVENT_EXIT << 8) &&
+	       ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) == 0 && message == 5 << 8 &&
+	       await_sleep(pid, 0) && write(empty[1], "", 1) == 1;
+	if (how == BY_SIGTERM || how == BY_SIGKILL)
+		good = good && await_sleep(pid, 0) &&
+		       kill(pid, how == BY_SIGTERM ? SIGTERM : SIGKILL) == 0;
+	status = good ? next(tid) : -1;
+	if (how == BY_SIGKILL && is_kestrel() && status == 5 << 8)
+		status = SIGKILL; /* if it ends before the other thread has taken the signal */
+	good = good && status == of_thread[how] && next(pid) == of_process[how];
+	for (unsigned i = 0; i < 2; i++)
+		good &= (close(go_on[i]) == 0) & (close(seized[i]) == 0) & (close(empty[i]) == 0);
+	return good;
+}
+
+static int
+terminates(void)
+{
+	raise(SIGTERM);
+	return 5;
+}
+
+/* A signal that the tracer holds back does not count when SIGKILL comes. */
+static bool
+held_ones_are_dropped(void)
+{
+	pid_t pid = start(terminates);
+	bool good = pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGTERM) &&
+		    kill(pid, SIGKILL) == 0 && next(pid) == SIGKILL;
+
+	pid = start(terminates);
+	return pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGTERM) &&
+	       ptrace(PTRACE_KILL, pid, 0, 0) == 0 && next(pid) == SIGKILL && good;
+}
+
+/* It leaves a mate in its group, which tells whether it still lives. */
+static int
+leaves_a_mate(void)
+{
+	char c;
+
+	if (setpgid(0, 0) != 0)
+		return 1;
+	if (fork() == 0) {
+		close(go_on[1]);
+		read(go_on[0], &c, 1);
+		write(seized[1], "", 1);
+		_exit(0);
+	}
+	return 7;
+}
+
+/* A process that was stopped and ends is no stopped one of its group, which may go on. */
+static bool
+ends_though_stopped(void)
+{
+	bool good = pipe(go_on) == 0 && pipe(seized) == 0;
+	pid_t pid = start(leaves_a_mate);
+	char c;
+
+	good = good && pid > 0 && ptrace(PTRACE_CONT, pid, 0, SIGSTOP) == 0 &&
+	       is_stop(next(pid), SIGSTOP) && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
+	       next(pid) == 7 << 8;
+	close(go_on[1]);
+	close(seized[1]);
+	good = good && read(seized[0], &c, 1) == 1;
+	return (close(go_on[0]) == 0) & (close(seized[0]) == 0) & good;
+}
+
 static bool
 others_are_refused(void)
 {
@@ -1059,6 +1179,10 @@ test_ptrace(void)
 	result(masks_are_saved(), "the mask of a call that has its own is not the thread's");
 	result(first_is_replaced(),
 	       "a tracer is told if its thread is replaced by one that executes");
+	for (enum end how = 0; how < ENDS; how++)
+		result(last_stop_ends(how), "a thread in its last stop ends with its process");
+	result(held_ones_are_dropped(), "SIGKILL counts, not the signal that the tracer holds");
+	result(ends_though_stopped(), "a stopped process that ends leaves its group as it is");
 	result(others_are_refused(), "what is not traced is refused");
 	if (getuid() == 0 && access("/proc/sys/kernel/yama/ptrace_scope", F_OK) != 0)
 		result(groups_count(), "a user traces what has his user and group");

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -268,6 +269,59 @@ dies_in_vfork(bool threaded)
 	return (close(to_parent[0]) == 0) & (close(to_parent[1]) == 0) & good;
 }
 
+/* ---- signals are handled by a thread that can ---- */
+
+static void *
+only_pauses(void *arg)
+{
+	pid_t tid = gettid();
+
+	write(to_parent[1], &tid, sizeof(tid));
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static int
+has_pausing_thread(void)
+{
+	char c;
+	pthread_t t;
+
+	close(held[1]);
+	signal(SIGUSR1, say_handled);
+	signal(SIGUSR2, say_handled);
+	if (pthread_create(&t, NULL, only_pauses, NULL) != 0)
+		return 1;
+	if (vfork() == 0) {
+		read(held[0], &c, 1);
+		_exit(0);
+	}
+	return 0;
+}
+
+/* The first thread waits in vfork(). On Linux it may be chosen for the first signal, but is not for
+ * the second. */
+static bool
+others_handle(void)
+{
+	bool good = pipe(held) == 0 && pipe(to_parent) == 0;
+	pid_t pid = fork(), tid = 0, done;
+	int status;
+
+	if (pid == 0)
+		_exit(has_pausing_thread());
+	close(held[0]);
+	good = good && read(to_parent[0], &tid, sizeof(tid)) == sizeof(tid) &&
+	       await_sleep(pid, tid) && await_state(pid, 0, is_kestrel() ? 'S' : 'D') &&
+	       kill(pid, SIGUSR1) == 0 && kill(pid, SIGUSR2) == 0 &&
+	       read(to_parent[0], &done, sizeof(done)) == sizeof(done) && done == pid &&
+	       read(to_parent[0], &done, sizeof(done)) == sizeof(done) && done == pid;
+	close(held[1]);
+	good &= waitpid(pid, &status, 0) == pid && status == 0;
+	return (close(to_parent[0]) == 0) & (close(to_parent[1]) == 0) & good;
+}
+
 /* ---- a handler's frame has the stack for handlers ---- */
 
 static char handler_stack[65536];
@@ -351,11 +405,114 @@ test_stops(void)
 	result(stops_among_ends(), "a stop is told also if threads begin and end meanwhile");
 	result(dies_in_vfork(false), "a signal that kills ends the wait of vfork()");
 	result(dies_in_vfork(true), "so it does if another thread takes it");
+	result(others_handle(), "while one thread waits in vfork(), another one handles signals");
 	result(frames_give_stacks(), "a handler that returns leaves the stack that its frame has");
 	result(paths_are_whole(), "the path in a script's first line is executed whole, or not");
 }
 
 /* ---- for tests/system/test_linux.py ---- */
+
+/* A probe sets it when a thread is in its call, and holds it there. */
+static volatile int in_call;
+
+static void *
+exits_with_all(void *arg)
+{
+	syscall(SYS_exit_group, 3, &in_call);
+	return NULL;
+}
+
+static void *
+exits_alone(void *arg)
+{
+	pid_t tid = gettid();
+	char c;
+
+	write(arrived[1], &tid, sizeof(tid));
+	read(held[0], &c, 1);
+	syscall(SYS_exit, 5, &in_call);
+	return NULL;
+}
+
+/* A thread is about to end; meanwhile the first one executes another program, or ends, too. */
+static _Noreturn void
+does_at_once(bool executes)
+{
+	pthread_t t;
+
+	in_call = 0;
+	if (pthread_create(&t, NULL, executes ? exits_with_all : exits_alone, NULL) != 0)
+		_exit(9);
+	while (!in_call)
+		continue;
+	if (executes)
+		execl(linux_test_path(), linux_test_path(), "nothing", NULL);
+	_exit(7);
+}
+
+static volatile unsigned long rounds_done;
+static char other_action; /* its address is one */
+
+/* Values that are no addresses: the signal is not sent. */
+static void *
+exchange_action(void *new)
+{
+	struct sigaction act = {.sa_handler = (void (*)(int)) new}, old;
+
+	sigaction(SIGUSR1, &act, &old);
+	return (void *)old.sa_handler;
+}
+
+static void *
+exchanges_once(void *arg)
+{
+	while (rounds_done == 0)
+		continue;
+	return exchange_action(arg);
+}
+
+/* Another thread exchanges an action meanwhile. Does each get what was there before its own? */
+static bool
+actions_are_exchanged(void)
+{
+	pthread_t t;
+	void *was = NULL, *last = NULL, *last_but_one = NULL;
+
+	if (pthread_create(&t, NULL, exchanges_once, &other_action) != 0)
+		return false;
+	for (; was != &other_action; rounds_done++) {
+		last_but_one = last;
+		last = (void *)(rounds_done + 16);
+		was = exchange_action(last);
+	}
+	return pthread_join(t, &was) == 0 && was == last_but_one;
+}
+
+int
+stops_at_once(void)
+{
+	unsigned long message = 0;
+	int status = -1;
+	pid_t tid = 0, pid = fork();
+
+	if (pid == 0)
+		does_at_once(true);
+	printf("exec: %d, ", waitpid(pid, &status, 0) == pid ? status : -1);
+	fflush(stdout);
+	if (pipe(held) != 0 || pipe(arrived) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		does_at_once(false);
+	if (read(arrived[0], &tid, sizeof(tid)) != sizeof(tid) ||
+	    ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXIT) != 0 || write(held[1], "", 1) != 1 ||
+	    waitpid(tid, &status, __WALL) != tid ||
+	    ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) != 0)
+		return 2;
+	kill(pid, SIGKILL);
+	printf("message: %#lx, actions: %d\n", message, actions_are_exchanged());
+	return 0;
+}
 
 /* Asks for threads, processes and groups by their numbers, beside n processes. */
 int

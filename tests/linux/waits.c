@@ -274,6 +274,44 @@ ignored_signals_wait_while_blocked(void)
 	return good;
 }
 
+/* Is SIGCHLD pending when a child has ended; and before, if it has stopped? */
+static bool
+child_is_pending(bool stops)
+{
+	sigset_t pending;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (stops)
+			raise(SIGSTOP);
+		_exit(0);
+	}
+	if (stops && (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status) ||
+		      sigpending(&pending) != 0 || sigismember(&pending, SIGCHLD)))
+		return true;
+	kill(pid, SIGCONT);
+	waitpid(pid, &status, 0);
+	sigpending(&pending);
+	return sigismember(&pending, SIGCHLD);
+}
+
+/* Of children, what is ignored does not wait, also if it is blocked. */
+static int
+ignores_children(void *arg)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_IGN);
+	if (child_is_pending(false) || child_is_pending(true))
+		return 1;
+	sigaction(SIGCHLD, &(struct sigaction){.sa_flags = SA_NOCLDWAIT}, NULL);
+	return !child_is_pending(false);
+}
+
 static bool
 default_drops_what_it_ignores(void)
 {
@@ -605,6 +643,8 @@ test_waits(void)
 	result(clock_never_goes_back(), "threads never see the process's time go back");
 	result(ignored_signals_wait_while_blocked(),
 	       "a signal that is ignored waits while blocked");
+	result(in_child(ignores_children, NULL) == 0,
+	       "SIGCHLD of a child does not wait if it is ignored");
 	result(default_drops_what_it_ignores(), "SIG_DFL for SIGCHLD drops one that is pending");
 	result(a_session_continues_its_own(), "SIGCONT goes to any process of the session");
 	result(the_next_is_woken(), "who ends between a mutex's release and the wakeup wakes one");
