@@ -320,9 +320,8 @@ void vfs_mount_root_device(void);
  * opens one after that is refused.
  */
 bool vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg);
-/* Changes the flags of the file system with this root. -EINVAL if it is no root; -EBUSY if it
- * should become read-only while a file is open for writing, or something without a name is in
- * use. */
+/* Changes the flags of the file system with this root. -EINVAL if it is no root; -EBUSY to become
+ * read-only while a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, const struct mount_options *options, unsigned flags);
 /* Returns the flags of the file system that vn is in: MS_NOSUID, MS_NODEV, MS_NOEXEC, which
  * forbid something to do with its files, and others. */
