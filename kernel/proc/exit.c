@@ -356,6 +356,7 @@ proc_exit_begin(int wait_status)
 		p->exiting = true;
 		p->exit_status = wait_status;
 		p->state = PROC_ALIVE; /* it may have been stopped */
+		p->status_new = false;
 		p->stopping = 0;
 		for_each_lwp(l, p) l->stops = false;
 		end_threads(p, curlwp());

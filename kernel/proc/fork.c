@@ -113,6 +113,7 @@ vfork_wait(void)
 	bool alone;
 
 	spin_lock(&proc_lock);
+	proc_signals_retarget(curproc(), ~self->sig_blocked); /* this thread runs no handlers */
 	while (self->vfork_child != NULL && !proc_signal_ends(false))
 		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
 	if (self->vfork_child != NULL) {

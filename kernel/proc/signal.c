@@ -158,8 +158,8 @@ void
 proc_signals_retarget(struct proc *p, uint64_t set)
 {
 	set &= p->pending.set;
-	if (curproc() == p) /* this thread runs: it takes what it does not block */
-		set &= curlwp()->sig_blocked;
+	if (curproc() == p && curlwp()->vfork_child == NULL)
+		set &= curlwp()->sig_blocked; /* it runs: it takes what it does not block */
 	if (set == 0)
 		return;
 	for_each_lwp(l, p)
