@@ -113,7 +113,7 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 /*
- * Returns how many of n bytes are whole lines or words, or -E2BIG. A program that copies a list
+ * Returns how many of n bytes are whole lines or words, or -EINVAL. A program that copies a list
  * writes it in blocks, which end anywhere. So of full blocks only these are taken, and the program
  * writes the rest again.
  */
@@ -126,7 +126,7 @@ whole_parts(const char *text, size_t n, char separator)
 	       (separator == '\n' || !textfile_is_blank(text[whole - 1])))
 		whole--;
 	if (whole == 0 && n == WRITE_MAX)
-		return -E2BIG; /* its rest would be taken for another one */
+		return -EINVAL; /* its rest would be taken for another one */
 	return (int64_t)(whole > 0 ? whole : n);
 }
 

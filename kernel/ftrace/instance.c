@@ -113,7 +113,10 @@ instance_turn(struct instance *i, bool on)
 bool
 instance_is_on(const struct instance *i)
 {
-	return instance_mask(i) != 0 || __atomic_load_n(&i->resumes, __ATOMIC_RELAXED);
+	bool on = instance_mask(i) != 0;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* a pause sets one, then clears the other */
+	return on || __atomic_load_n(&i->resumes, __ATOMIC_SEQ_CST) || instance_mask(i) != 0;
 }
 
 void
@@ -121,8 +124,8 @@ instance_switch_in_hook(struct instance *i, bool on)
 {
 	hook_lock(&i->lock);
 	if (i->pauses > 0)
-		__atomic_store_n(&i->resumes, on, __ATOMIC_RELAXED);
-	else
+		__atomic_store_n(&i->resumes, on, __ATOMIC_SEQ_CST);
+	if (i->pauses == 0 || !on) /* debug.ktr.cpumask may have switched it on meanwhile */
 		instance_turn(i, on);
 	hook_unlock(&i->lock);
 }
@@ -173,11 +176,11 @@ pause_here(void *arg)
 
 	hook_lock(&i->lock);
 	if (!s->on && i->pauses++ == 0) {
-		__atomic_store_n(&i->resumes, instance_mask(i) != 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&i->resumes, instance_mask(i) != 0, __ATOMIC_SEQ_CST);
 		instance_turn(i, false);
 	} else if (s->on && --i->pauses == 0 && i->resumes) {
 		instance_turn(i, true);
-		__atomic_store_n(&i->resumes, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
 	}
 	hook_unlock(&i->lock);
 }

@@ -562,7 +562,7 @@ def no_reset():
 @portable_test("a disk that does not interrupt is read nevertheless, and a line says so")
 def no_interrupt():
     path = scratch_file(".gdb")
-    with guest("--set", "kern.geom.timeout=1", *plain(make("8M")), "-gdb", f"unix:{path},server=on,wait=off") as c:
+    with guest("--set", "kern.geom.timeout=5", *plain(make("8M")), "-gdb", f"unix:{path},server=on,wait=off") as c:
         gdb("set var 'virtio/blk.c'::blk.ring.avail->flags = 1", "detach", socket=path)  # which asks for none
         out = shell(c, "dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=9 2>&1; dmesg")
         check_match(r"(?s)1\+0 records out.*vda: a request was done without an interrupt", out, "what is said")

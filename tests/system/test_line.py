@@ -196,9 +196,8 @@ def taken():
         qmp.command("device_del", id="p")
         shell(c, "until ! true < /dev/vport0p2; do :; done 2> /dev/null")
         qmp.command("device_add", driver="virtserialport", id="q", nr=2, chardev="b")
-        shell(c, "until true < /dev/vport0p2; do :; done 2> /dev/null")
-        reader.socket.sendall(b"what came\n")
-        check_match("what came", shell(c, "head -n 1 < /dev/vport0p2"), "what is read")
+        reader.socket.sendall(b"what came\n")  # the port is there before its other end is
+        check_match("what came", shell(c, "until head -n 1 < /dev/vport0p2 | grep what; do :; done 2> /dev/null"), "what is read")
         close(c)
 
 

@@ -74,15 +74,15 @@ AT_ONCE = r"""dtrace -wqn 'syscall::exit_group:entry, syscall::exit:entry
 /execname == "linux_test" && (arg0 == 3 || arg0 == 5)/
 { this->in = (int *)alloca(4); *this->in = 1; copyout(this->in, arg1, 4); }
 syscall::exit_group:entry, syscall::exit:entry
-/execname == "linux_test" && (arg0 == 3 || arg0 == 5)/ { chill(100000000); }
-fbt::copy_in:entry /execname == "linux_test" && arg2 == 32 && tid != pid/ { chill(100000000); }
+/execname == "linux_test" && (arg0 == 3 || arg0 == 5)/ { chill(10000000); }
+fbt::copy_in:entry /execname == "linux_test" && arg2 == 32 && tid != pid/ { chill(10000000); }
 ' -c '/bin/linux_test at-once'
 """
 
 
 @portable_test("who is ended by exec ends no other; who exits tells its own status; sigaction() tells what it replaces")
 def at_once():
-    guest = boot(AT_ONCE, smp=2, options=FILE).expect()
+    guest = boot(AT_ONCE, smp=2, options=[*FILE, "--icount"]).expect()
     check_match("^exec: 0, message: 0x500, actions: 1$", guest.out.replace("\r", ""), "what two threads do at once")
 
 

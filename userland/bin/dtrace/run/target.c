@@ -143,7 +143,7 @@ has_ended(const struct target *t, int *status)
 {
 	struct pollfd file = {.fd = t->fd, .events = POLLIN};
 
-	return t->child ? waitpid(t->pid, status, WNOHANG) == t->pid : poll(&file, 1, 0) == 1;
+	return t->child ? waitpid(t->pid, status, WNOHANG) != 0 : poll(&file, 1, 0) == 1;
 }
 
 void
