@@ -37,7 +37,7 @@ BUDGETS = {
     "kernel/fs/ext2": 2690,
     "kernel/fs/pipe": 1049,
     "kernel/fs/wait": 1549,
-    "kernel/ftrace": 2634,
+    "kernel/ftrace": 2637,
     "kernel/ftrace/buffer": 2418,
     "kernel/ftrace/event": 4083,
     "kernel/ftrace/hist": 2885,
