@@ -197,7 +197,8 @@ def taken():
         shell(c, "until ! true < /dev/vport0p2; do :; done 2> /dev/null")
         qmp.command("device_add", driver="virtserialport", id="q", nr=2, chardev="b")
         reader.socket.sendall(b"what came\n")  # the port is there before its other end is
-        check_match("what came", shell(c, "until head -n 1 < /dev/vport0p2 | grep what; do :; done 2> /dev/null"), "what is read")
+        out = shell(c, "until head -n 1 < /dev/vport0p2 | grep what; do :; done 2> /dev/null")
+        check_match("^what came", out, "what is read")
         close(c)
 
 
