@@ -586,11 +586,13 @@ upper_halves_do_not_count(void)
 	good = good && syscall(SYS_getpriority, high | PRIO_PROCESS, 0) == 20 - nice &&
 	       syscall(SYS_setpriority, high | PRIO_PROCESS, 0, nice) == 0 &&
 	       syscall(SYS_getrandom, page, 4, high) == 4 &&
-	       syscall(SYS_syslog, high | 10, NULL, 0) > 0;
+	       (syscall(SYS_syslog, high | 10, NULL, 0) > 0 || (errno == EPERM && geteuid() != 0));
 	good = good && syscall(SYS_madvise, page, PAGE, high | MADV_DONTNEED) == 0 &&
 	       syscall(SYS_msync, page, PAGE, high | MS_ASYNC) == 0 &&
 	       syscall(SYS_mlock2, page, PAGE, high | MLOCK_ONFAULT) == 0 &&
-	       syscall(SYS_mlockall, high | MCL_CURRENT | MCL_ONFAULT) == 0 && munlockall() == 0;
+	       (syscall(SYS_mlockall, high | MCL_CURRENT | MCL_ONFAULT) == 0 ||
+		(errno == ENOMEM && geteuid() != 0)) &&
+	       munlockall() == 0;
 	good = good && syscall(SYS_newfstatat, AT_FDCWD, DIR ".in", &st, high) == 0 &&
 	       syscall(SYS_faccessat2, AT_FDCWD, DIR ".in", high | R_OK, high) == 0 &&
 	       syscall(SYS_linkat, AT_FDCWD, DIR ".in", AT_FDCWD, DIR ".link", high) == 0 &&
