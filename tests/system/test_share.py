@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from console import close, gdb, guest, shell
 from disks import make, silent
@@ -37,7 +38,7 @@ cat given/one link; readlink out; readlink given/dangling; cat given/dangling 2>
 mkdir -p a/b/c; echo one > a/one; ln a/one a/b/two; ln -s ../one a/b/link; cat a/b/link; stat -c '%h %s' a/one
 mv a/b/c d; mv d/../a/b/two d/three; ls -1 a/b; ls -1 d; rm a/one; cat d/three; echo more >> d/three; cat d/three
 truncate -s 3 d/three; truncate -s 5 d/three; tr '\\0' 0 < d/three; echo
-chmod 2751 d/three; touch -d '2001-02-03 04:05:06' d/three; stat -c '%a %s %Y' d/three; chmod 600 a; stat -c %a a
+chmod 2751 d/three; touch -d '2001-02-03 04:05:06' d/three; stat -c '%a %s %Y' d/three; chmod 700 a; stat -c %a a
 rmdir a/b 2> /dev/null || echo full; rm -r a; ls a 2> /dev/null || echo gone
 exec 5> open 6< given/one; rm open given/one; echo kept >&5; stat -L -c '%h %s' /proc/self/fd/5; cat <&6; ls open 2> /dev/null || echo unlinked; exec 5>&- 6<&-
 for i in $(seq 300); do echo > many-$i; done; ls | grep -c many; rm many-1?; ls | grep -c many
@@ -56,7 +57,7 @@ def files(smp):
     out = shared(FILES, path, smp=smp)
     check_eq(out.split("\n")[:-1],
              ["1", "1", "../../../../etc/shadow", "/no/where", "nothing", "dangling", "one", "one", "2 4", "link", "three", "one", "one", "more",
-              "one00", "2751 5 981173106", "600", "full", "gone", "0 5", "1", "unlinked", "300", "290", "full2", "d/../d/./three", "/host/d", "given/one", "not",
+              "one00", "2751 5 981173106", "700", "full", "gone", "0 5", "1", "unlinked", "300", "290", "full2", "d/../d/./three", "/host/d", "given/one", "not",
               "equal", "./d/three", "./e/three", "1", "1021997"], "what the commands print")
     check_eq((path / "d/three").read_bytes(), b"one\0\0", "a file, for the host")
     check_eq((path / "d/three").stat().st_mtime, 981173106, "its time")
@@ -156,6 +157,16 @@ def forgotten():
         close(c)
 
 
+@portable_test("with --icount, time does not leap ahead while the guest waits for the host's answers")
+def waits():
+    path = folder()
+    (path / "f").write_bytes(bytes(3_000_000))
+    began = time.monotonic()
+    idle = float(shared("for i in $(seq 20); do cat /host/f > /dev/null; done; cut -d' ' -f2 /proc/uptime\n", path, "--icount", smp=1))
+    took = time.monotonic() - began
+    check(idle <= took, f"the guest was idle for {idle} s, in a run of {took:.2f} s")
+
+
 @portable_test("a trace, a D output and a copy of the log go to the host's folder, and ktrdump reads them there")
 def traces():
     path = folder()
@@ -181,7 +192,7 @@ def errors():
                  "mounting host on /tmp failed: Invalid argument", "host /host 9p ro 0 0", "can't unmount /host: Device or resource busy", "\n0\nnodev\t9p"):
         check(text in out, f"no {text!r} in:\n{out}")
     out = shared("cd /host; mv f /tmp/f && ls f; mv /tmp/f f; rmdir d; rmdir f; ls f/x; n=$(printf %0256d 0); touch $n; n=$(printf %0255d 0); touch $n && ls | grep -c 0000\n"
-                 "ln f /tmp/f; dd if=/dev/zero of=f bs=1 count=1 seek=9000000000000000000 2>&1; su 1000 sh -c 'echo x > d/g'; chmod 777 d; su 1000 touch d/mine && stat -c %u d/mine\n", path)
+                 "ln f /tmp/f; dd if=/dev/zero of=f bs=1 count=1 seek=9000000000000000000 2>&1; su 60001 sh -c 'echo x > d/g'; chmod 777 d; su 60001 touch d/mine && stat -c %u d/mine\n", path)
     for text in ("ls: f: No such file", "rmdir: 'd': Directory not empty", "rmdir: 'f': Not a directory", "ls: f/x: Not a directory", "File name too long", "\n1\n", "cross-device link",
                  "File too large", "d/g: Permission denied"):
         check(text in out, f"no {text!r} in:\n{out}")
