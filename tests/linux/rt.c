@@ -15,12 +15,13 @@
 #include "tests/linux/linux_test.h"
 
 #define CHILDREN 8
+#define ROUNDS   200000
 
 /* Memory that all processes of a test share. */
 struct board {
 	int order[64]; /* who has run */
 	unsigned steps, ready, count;
-	long ms[64]; /* that an ordinary thread on each CPU has used */
+	long rounds[64]; /* of the ordinary thread on each CPU */
 	bool over;
 };
 
@@ -530,8 +531,8 @@ says_so(int who)
 }
 
 /*
- * Until the other says so, or each of the ordinary threads on other CPUs has gone on for 100 ms. A
- * CPU that the host does not run has no such time.
+ * Until the other says so, or each of the ordinary threads on other CPUs has gone on for ROUNDS
+ * system calls. A CPU that the host does not run makes none, though its clock goes on.
  */
 static void
 waits_for_it(int who)
@@ -540,12 +541,13 @@ waits_for_it(int who)
 	long from[64];
 
 	for (int i = 0; i < cpus; i++)
-		from[i] = __atomic_load_n(&board->ms[i], __ATOMIC_SEQ_CST);
+		from[i] = __atomic_load_n(&board->rounds[i], __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&board->over, __ATOMIC_SEQ_CST)) {
 		bool longer = true;
 
 		for (int i = 1; i < cpus; i++)
-			longer &= __atomic_load_n(&board->ms[i], __ATOMIC_SEQ_CST) - from[i] >= 100;
+			longer &= __atomic_load_n(&board->rounds[i], __ATOMIC_SEQ_CST) - from[i] >=
+				  ROUNDS;
 		if (longer)
 			_exit(1);
 	}
@@ -572,8 +574,8 @@ goes_where_worse_run(void)
 		pid[i] = fork();
 		if (pid[i] == 0) {
 			stay_on(i);
-			for (;;)
-				__atomic_store_n(&board->ms[i], used_ms(), __ATOMIC_SEQ_CST);
+			for (;; getppid())
+				__atomic_fetch_add(&board->rounds[i], 1, __ATOMIC_SEQ_CST);
 		}
 	}
 	good = pipe(wakes) == 0 && set(0, SCHED_FIFO, 99) == 0;
