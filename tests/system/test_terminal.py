@@ -3,9 +3,7 @@
 in a terminal of the host."""
 import contextlib
 
-import pexpect
-
-from console import close, guest, prompt
+from console import Patient, close, guest, prompt
 from harness import DEADLINE_S, Failed, cpus, host_busybox, main, portable_test, scratch_file, test
 from screen import Side, type_alike
 
@@ -22,7 +20,7 @@ def both(smp):
     """The guest's shell and the host's, with an empty screen."""
     folder = scratch_file("")
     folder.mkdir()
-    host = pexpect.spawn(str(host_busybox()), ["sh"], cwd=folder, env=ENV, encoding="utf-8", timeout=DEADLINE_S, dimensions=(ROWS, COLUMNS))
+    host = Patient(str(host_busybox()), ["sh"], cwd=folder, env=ENV, encoding="utf-8", timeout=DEADLINE_S, dimensions=(ROWS, COLUMNS))
     host.delaybeforesend = None
     try:
         with guest(smp=smp) as c:
