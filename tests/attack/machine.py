@@ -1,12 +1,11 @@
 """machine.py - the guest under attack, and what must hold after each round."""
 import pathlib
 import re
-import time
 
 import pexpect
 import tracecheck as tc
 from console import Patient, close
-from harness import BOOT, FIRMWARE, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
+from harness import BOOT, FIRMWARE, HAS_A_LIMIT, KTRDUMP, ROOT, Deadline, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
 ANSWER_S = 300  # on a busy machine, removing 84,000 nested directories takes half a minute
@@ -109,14 +108,14 @@ class Machine:
         """Root's shell answers, its programs run, all resources are back, and the log's accounts are exact."""
         self.clean()
         check_match(r"^load mix: .* ok,", self.shell("load mix -n 1 -j 4"), f"{what}: load mix")
-        held, deadline = self.held(), time.monotonic() + ANSWER_S
-        while held and time.monotonic() < deadline:  # a process that was killed ends after a while, and init waits for it then
+        held, deadline = self.held(), Deadline(ANSWER_S)
+        while held and deadline.tick() > 0:  # a process that was killed ends after a while, and init waits for it then
             held = self.held()
         check(not held, f"{what}: still held:\n{held}")
         tc.accounting_holds(ktr_stats(self.shell("sysctl debug.ktr.stats")))
         # A kernel thread frees the stacks of dead threads after a while.
-        lost, deadline = self.lost(), time.monotonic() + ANSWER_S
-        while lost >= PAGES_KEPT and time.monotonic() < deadline:
+        lost, deadline = self.lost(), Deadline(ANSWER_S)
+        while lost >= PAGES_KEPT and deadline.tick() > 0:
             lost = self.lost()
         self.step(what)
         if lost >= PAGES_KEPT:

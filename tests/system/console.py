@@ -2,14 +2,10 @@
 import contextlib
 import re
 import subprocess
-import sys
 
 import pexpect
 
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, ktr_stats
-
-sys.path.insert(0, str(ROOT / "qemu"))
-from deadline import Deadline  # noqa: E402
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, Deadline, ktr_stats
 
 LOOK_S = 5  # how often to look whether a deadline has passed
 PROMPT = "kestrel# "
@@ -35,7 +31,7 @@ class Patient(pexpect.spawn):
         seconds = self.timeout if timeout == -1 else timeout
         if seconds is None or seconds <= LOOK_S:
             return expect(patterns, seconds, window)
-        deadline = Deadline(seconds, self.pid)
+        deadline = Deadline(seconds)
         while True:
             try:
                 found = expect(patterns, min(LOOK_S, max(deadline.left_s, 0)), window)

@@ -32,6 +32,10 @@ import zlib
 gc.disable()
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "qemu"))
+from deadline import Child, Deadline  # noqa: E402
+
+subprocess.Popen = Child  # so that the time-outs of all that tests start are deadlines
 ARCHS = ("x86_64", "aarch64")
 ARCH = os.environ.get("KESTREL_ARCH") or "x86_64"
 BUILD = ROOT / "build" / ARCH
@@ -86,9 +90,9 @@ def free_ports(n):
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = Deadline(DEADLINE_S)
     while not condition():
-        check(time.monotonic() < deadline, f"no {what} in {DEADLINE_S} s")
+        check(deadline.tick() > 0, f"no {what} in {DEADLINE_S} s")
         time.sleep(0.05)
 
 

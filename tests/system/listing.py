@@ -35,7 +35,7 @@ import subprocess
 
 import pexpect
 
-from console import close
+from console import Patient, close
 from harness import DEADLINE_S, ROOT, Failed, check, check_eq
 
 PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
@@ -250,8 +250,8 @@ class Terminal:
         env = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb")
         setup = folder / ".listing-setup"
         setup.write_text(SHELL_SETUP.format(prompt=HOST_PROMPT, make=make))
-        self.child = pexpect.spawn("/bin/bash", ["--rcfile", str(setup), "--noediting", "-i"], cwd=folder, env=env,
-                                   encoding="utf-8", codec_errors="replace", timeout=4 * DEADLINE_S, dimensions=(1000, 400))
+        self.child = Patient("/bin/bash", ["--rcfile", str(setup), "--noediting", "-i"], cwd=folder, env=env,
+                             encoding="utf-8", codec_errors="replace", timeout=4 * DEADLINE_S, dimensions=(1000, 400))
         self.child.delaybeforesend = None
         # A line editor draws its prompt again: only at the end of the output it waits for a line; busybox's asks for the
         # cursor's place then. QEMU's monitor draws it once, and the guest may print after it.

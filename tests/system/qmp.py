@@ -2,32 +2,40 @@
 import contextlib
 import json
 import re
+import select
 import socket
 import subprocess
 import time
 
-from harness import BUILD, DEADLINE_S, check, check_match
+from harness import BUILD, DEADLINE_S, Deadline, check, check_match, wait_for
 
 
 class Qmp:
     """A connection to a machine. command() waits for the answer."""
 
-    def __init__(self, path, deadline=DEADLINE_S):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(deadline)
+    def __init__(self, path):
+        self.socket, self.rest = socket.socket(socket.AF_UNIX), b""
         self.socket.connect(str(path))
-        self.lines = self.socket.makefile("rw")
-        self.greeting = json.loads(self.lines.readline())
+        self.greeting = self.message()
         self.command("qmp_capabilities")
+
+    def message(self):
+        """The next one that QEMU sends."""
+        while b"\n" not in self.rest:
+            wait_for(lambda: select.select([self.socket], [], [], 1)[0], "message by QMP")
+            piece = self.socket.recv(65536)
+            check(piece, "QMP: the machine has ended")
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
 
     def command(self, name, **arguments):
         self.events = []  # that came before the answer
-        self.lines.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
-        self.lines.flush()
-        answer = json.loads(self.lines.readline())
+        self.socket.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
+        answer = self.message()
         while "event" in answer:
             self.events.append(answer["event"])
-            answer = json.loads(self.lines.readline())
+            answer = self.message()
         check("return" in answer, f"QMP {name}: {answer}")
         return answer["return"]
 
@@ -35,7 +43,7 @@ class Qmp:
         """Resets the machine. When this returns, it is done, also if the machine is stopped."""
         self.command("system_reset")
         while "RESET" not in self.events:
-            self.events.append(json.loads(self.lines.readline()).get("event"))
+            self.events.append(self.message().get("event"))
 
     @contextlib.contextmanager
     def still(self):
@@ -56,15 +64,14 @@ class Qmp:
         could still take it elsewhere."""
         symbols = subprocess.run(["nm", "-S", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
         start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t death_hang$", symbols, "nm").groups())
-        pc, off, deadline = 0, False, time.monotonic() + DEADLINE_S
+        pc, off, deadline = 0, False, Deadline(DEADLINE_S)
         while not (start <= pc < start + size and off):
             time.sleep(0.02)  # each look stops the CPU
-            check(time.monotonic() < deadline, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in death_hang() at {start:#x}")
+            check(deadline.tick() > 0, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in death_hang() at {start:#x}")
             registers = self.command("human-monitor-command", **{"command-line": "info registers"})
             pc = int(re.search(r"\b(?:RIP|PC)=([0-9a-f]{16})", registers)[1], 16)
             flags = re.search(r"\bRFL=([0-9a-f]{8})", registers)
             off = not int(flags[1], 16) & 0x200 if flags else bool(int(re.search(r"\bPSTATE=([0-9a-f]{8})", registers)[1], 16) & 0x80)
 
     def close(self):
-        self.lines.close()
         self.socket.close()

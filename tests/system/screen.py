@@ -1,8 +1,9 @@
 """screen.py - what a terminal shows: text with the control sequences that busybox's programs send (ECMA-48, xterm's)."""
 import re
-import time
 
 import pexpect
+
+from harness import Deadline
 
 SEQUENCE = re.compile(r"\x1b(?:\[([?\d;]*)([@-~])|[()].|[^\[()])|[^\x1b]", re.S)
 
@@ -105,10 +106,10 @@ class Side:
 
 def type_alike(sides, keys, pattern, deadline_s):
     """Types on both sides. Returns None when both show the pattern, and the same; else what they show at the deadline."""
-    deadline = time.monotonic() + deadline_s
+    deadline = Deadline(deadline_s)
     for side in sides:
         side.child.send(keys)
-    while time.monotonic() < deadline:
+    while deadline.tick() > 0:
         for side in sides:
             side.read()
         shown = [side.screen.text() for side in sides]

@@ -5,11 +5,10 @@ import io
 import random
 import socket
 import threading
-import time
 
 from console import DB, db, ended, guest, prompt, shell, stopped_by_request
 import harness
-from harness import (DEADLINE_S, FIRMWARE, MACHINE, WHOLE, check, check_eq, check_match, ktr_stats, ktrdump, main,
+from harness import (DEADLINE_S, FIRMWARE, MACHINE, WHOLE, Deadline, check, check_eq, check_match, ktr_stats, ktrdump, main,
                      portable_test as test, scratch_file, times, wait_for)
 
 
@@ -264,9 +263,9 @@ def line_is_tried(c, cpu, function):
 def other_cpus_stop(c, cpu, times):
     """Continues until CPUs other than the one that ends the flush have entered the debugger so many times."""
     db(c, "break flush_tick")
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = Deadline(DEADLINE_S)
     while times > 0:
-        check(time.monotonic() < deadline, f"{times} stops by other CPUs than {cpu} are missing")
+        check(deadline.tick() > 0, f"{times} stops by other CPUs than {cpu} are missing")
         c.sendline("continue")
         times -= stopped_at(c, "flush_tick") != cpu
         check_match(r"flush_thread\+", db(c, f"bt cpu {cpu}"), f"bt of cpu {cpu}, which ends the flush")

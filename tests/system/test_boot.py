@@ -11,10 +11,9 @@ import select
 import signal
 import subprocess
 import sys
-import time
 
 import tracecheck as tc
-from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, GRUB_ONLY, ROOT, WHOLE, boot, check, check_eq, check_match,
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, GRUB_ONLY, ROOT, WHOLE, Deadline, boot, check, check_eq, check_match,
                      decode, ktr_stats, ktrdump, main, scratch_file, test)
 
 sys.path.insert(0, str(ROOT / "qemu"))
@@ -104,9 +103,9 @@ for values in BOOTS:
 
 def stolen_until_output(p):
     """Lets QEMU run 4 ms of every 64, until its guest prints something."""
-    deadline, ready, qemu = time.monotonic() + DEADLINE_S, [], None
+    deadline, ready, qemu = Deadline(DEADLINE_S), [], None
     while not ready:
-        check(p.poll() is None and time.monotonic() < deadline, "qemu/boot ended before its guest was up, or took too long")
+        check(p.poll() is None and deadline.tick() > 0, "qemu/boot ended before its guest was up, or took too long")
         ready = select.select([p.stdout], [], [], 0.004)[0]
         qemu = qemu or pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
         if not ready and qemu:

@@ -7,11 +7,10 @@ import random
 import re
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import DB, close, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
-from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, cpus, json_lines, ktrdump, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Deadline, Failed, check, check_eq, check_match, cpus, json_lines, ktrdump, main,  # noqa: E402
                      portable_test, scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, same_events  # noqa: E402
@@ -105,9 +104,9 @@ def panicked():
     trace = scratch_file(".ktr")
     with machine("--trace", str(trace), "--set", "debug.panic.action=reboot", "--", "-no-shutdown") as (c, qmp):
         c.sendline("sysctl debug.kdb.trap=1")
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = Deadline(DEADLINE_S)
         while qmp.command("query-status")["running"]:
-            check(time.monotonic() < deadline, "the machine does not come to a stop after a panic")
+            check(deadline.tick() > 0, "the machine does not come to a stop after a panic")
         with core_of(qmp) as core:
             found = same_as_line(core, trace)
             check(any(e["text"].startswith("panic: ") for e in found.values()), "no event of the panic")

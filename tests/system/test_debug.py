@@ -3,9 +3,7 @@
 import os
 import subprocess
 
-import pexpect
-
-from console import ended, prompt
+from console import Patient, ended, prompt
 from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, listens, main,
                      portable_test, scratch_file, test, wait_for)
 from qmp import Qmp
@@ -39,10 +37,10 @@ def system_call():
 
 @portable_test("^C goes to gdb, and meanwhile the guest's console accepts commands")
 def console_beside():
-    gdb = pexpect.spawn(str(ROOT / "qemu/gdb/debug"), [str(BUILD / "kestrel"), "--arch", ARCH, "--firmware", "none", "--smp", "2"],
-                        cwd=ROOT, encoding="utf-8", timeout=DEADLINE_S)
+    gdb = Patient(str(ROOT / "qemu/gdb/debug"), [str(BUILD / "kestrel"), "--arch", ARCH, "--firmware", "none", "--smp", "2"],
+                  cwd=ROOT, encoding="utf-8", timeout=DEADLINE_S)
     gdb.expect(r"\(gdb\) ")
-    console = pexpect.spawn(str(ROOT / "qemu/gdb/console"), [str(BUILD / "debug.socket")], encoding="utf-8", timeout=DEADLINE_S)
+    console = Patient(str(ROOT / "qemu/gdb/console"), [str(BUILD / "debug.socket")], encoding="utf-8", timeout=DEADLINE_S)
     console.expect("leave with")
     gdb.sendline("continue")
     prompt(console)

@@ -3,12 +3,13 @@
 import os
 import pathlib
 import select
+import shutil
 import signal
 import subprocess
 import termios
 
-from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, WHOLE, Skipped, boot, check, check_eq, check_match, cpus, decode, ktr_stats, main,
-                     portable_test, scratch_file, test, times)
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, GRUB_ONLY, ROOT, WHOLE, Skipped, boot, check, check_eq, check_match, cpus, decode, ktr_stats,
+                     main, portable_test, scratch_file, test, times)
 
 # In the background SIGINT is ignored, and a program that starts so keeps it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -101,6 +102,27 @@ def usage():
         check_eq(p.returncode, 2, f"status with {options}")
         check_match(pattern, p.stderr, f"message for {options}")
         check(p.stdout == "", f"{options}: found output {p.stdout!r}")
+
+
+@test("an image that GRUB has made for BIOS only is refused at once for UEFI, and what to type is said", arch=GRUB_ONLY)
+def no_uefi_part():
+    tree = scratch_file("")  # as it is where GRUB for UEFI was not there yet when the image was made
+    shutil.copytree(ROOT / "qemu", tree / "qemu")
+    build = tree / "build" / ARCH
+    build.mkdir(parents=True)
+    for name in ("kestrel", "initrd.cpio"):
+        (build / name).symlink_to(BUILD / name)
+    (build / "iso").mkdir()
+    image = build / "kestrel.iso"
+    subprocess.run(["grub-mkrescue", "-d", "/usr/lib/grub/i386-pc", "-o", image, "--modules=normal", "--install-modules=normal",
+                    "--fonts=", "--locales=", "--themes=", build / "iso"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=True, timeout=DEADLINE_S)
+    for options, told in (([], "run qemu/install-tools test, which installs GRUB for it, then make"),
+                          (["--iso", image], "use --firmware bios")):
+        p = subprocess.run([tree / "qemu/boot", "--firmware", "uefi", "--script", "-", *options], input="echo it runs\n",
+                           capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        expected = 2, "", f"boot: {image}: no part for UEFI firmware; {told}\n"
+        check_eq((p.returncode, p.stdout, p.stderr), expected, f"status and output with {options}")
 
 
 @portable_test("--dry-run changes no file, and neither does a run that is refused")

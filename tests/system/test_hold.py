@@ -4,7 +4,7 @@ import re
 import time
 
 from console import BREAK, DB, PROMPT, db, guest, prompt, shell
-from harness import (BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, portable_test as test, tap,
+from harness import (BUILD, DEADLINE_S, HAS_A_LIMIT, Deadline, boot, check, check_eq, check_match, main, portable_test as test, tap,
                      times)
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
@@ -126,9 +126,9 @@ def hog(c, what):
     check_match(r"^load mix: .* ok,", shell(c, "load mix -n 2 -j 2"), f"{what}: root's load")
     shell(c, "user_test do slay 1000")
     shell(c, "user_test do leave; rm -r /tmp/hog; wait")
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = Deadline(DEADLINE_S)
     while (rest := held(c)) is not None:  # init reaps orphans by and by
-        check(time.monotonic() < deadline, f"{what}: user 1000 holds {rest} after its last process, expected nothing")
+        check(deadline.tick() > 0, f"{what}: user 1000 holds {rest} after its last process, expected nothing")
 
 
 @test("when user 1000 takes all of any resource, root's shell and programs go on, and all is released")
@@ -139,8 +139,8 @@ def hogs():
         for what in HOGS:
             free = max(free, pages_free(c))  # what came back late counts, too
             hog(c, what)
-            lost, deadline = free - pages_free(c), time.monotonic() + DEADLINE_S
-            while lost >= 200 and time.monotonic() < deadline:  # a thread of the kernel's gives stacks back by and by
+            lost, deadline = free - pages_free(c), Deadline(DEADLINE_S)
+            while lost >= 200 and deadline.tick() > 0:  # a thread of the kernel's gives stacks back by and by
                 lost = free - pages_free(c)
             check(lost < 200, f"{what}: {lost} pages are not back")
 

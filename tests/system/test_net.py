@@ -124,13 +124,13 @@ def card(smp, *options, lines=times(300000, 700000)):
         expected = c.match.group(1)
         prompt(c)
         for _ in range(3):
-            with urllib.request.urlopen(f"http://127.0.0.1:{web}/f", timeout=60) as page:
+            with urllib.request.urlopen(f"http://127.0.0.1:{web}/f") as page:
                 check_eq(hashlib.md5(page.read()).hexdigest(), expected, "sum of the guest's file on the host")
         mine = b"from the host\n" * (lines // 3)
         c.sendline("mkfifo /tmp/open; nc -l -p 9000 < /tmp/open > /tmp/got & exec 3> /tmp/open; until netstat -ltn 2> /dev/null | grep -q :9000; do sleep 0.01; done; echo list''ens")
         c.expect("listens")
         prompt(c)
-        with socket.create_connection(("127.0.0.1", sink), timeout=60) as s:
+        with socket.create_connection(("127.0.0.1", sink)) as s:
             s.sendall(mine)
         c.sendline("wait; md5sum < /tmp/got; ifconfig eth0 | grep RX")
         c.expect(r"([0-9a-f]{32})  -\r+\n")

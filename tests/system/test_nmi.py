@@ -4,9 +4,7 @@ like an NMI they come whatever the interrupt flag says, return by the same code,
 import re
 import subprocess
 
-import pexpect
-
-from console import DB, db, ended, guest, prompt, stopped_by_request
+from console import Patient, DB, db, ended, guest, prompt, stopped_by_request
 from harness import BUILD, DEADLINE_S, check_eq, check_match, main, scratch_file, test
 
 X86 = ("x86_64", "its registers are x86_64's")
@@ -67,9 +65,9 @@ def fault_address():
         c.expect("cat: can't open '/proc/none': ")
         prompt(c)
         # The same in an NMI, which the operator of the machine sends at that instruction.
-        gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex",
-                                              f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
-                                              str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
+        gdb = Patient("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex",
+                                        f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
+                                        str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
         gdb.expect("breakpoint 1 at ")  # from here to gdb's continue the machine is stopped
         c.sendline("cat /proc/none")
         c.expect(r"\nNMI on cpu 0, at ")

@@ -7,11 +7,10 @@ import re
 import struct
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import gdb, guest, prompt, shell  # noqa: E402
-from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, cpus, ktrdump, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, Deadline, boot, check, check_eq, check_match, cpus, ktrdump, main,  # noqa: E402
                      portable_test, scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
@@ -137,9 +136,9 @@ def typed_before():
         qmp = Qmp(socket)
         qmp.command("stop")
         c.send("echo left$((1))\r")  # as many as the UART's FIFO holds
-        flags, deadline = "", time.monotonic() + DEADLINE_S
+        flags, deadline = "", Deadline(DEADLINE_S)
         while not flags or not int(flags.split()[-1], 16) & 1 << 6:  # the PL011's FR: RXFF, the FIFO is full
-            check(time.monotonic() < deadline, f"the UART's flags are {flags}, expected bit 6")
+            check(deadline.tick() > 0, f"the UART's flags are {flags}, expected bit 6")
             flags = qmp.command("human-monitor-command", **{"command-line": "xp /1wx 0x09000018"})
         qmp.reset()
         qmp.command("cont")

@@ -4,10 +4,8 @@ import contextlib
 import re
 import sys
 
-import pexpect
-
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, close, db, guest, recorded, shell, stopped_by_request  # noqa: E402
+from console import Patient, DB, close, db, guest, recorded, shell, stopped_by_request  # noqa: E402
 from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 
@@ -45,7 +43,7 @@ class Gdb:
     """A gdb at a machine's stub, which gets one command at a time."""
 
     def __init__(self, socket):
-        self.gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
+        self.gdb = Patient("gdb-multiarch", ["-nx", "-q", str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
         self.gdb.delaybeforesend = None
         self.stopped()
         for line in ("set pagination off", "set confirm off", "set style enabled off", f"set remotetimeout {DEADLINE_S}", f"target remote {socket}"):

@@ -8,11 +8,16 @@ import pathlib
 import re
 import resource
 import subprocess
+import sys
 import tempfile
 
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "qemu"))
+from deadline import Child  # noqa: E402
+
+subprocess.Popen = Child  # its time-outs are deadlines
 DTRACE = os.environ.get("DTRACE", str(ROOT / "build/host/dtrace"))
 DEADLINE_S = 60
 

@@ -11,8 +11,11 @@ import tempfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "qemu")]
+from deadline import Child, Deadline  # noqa: E402
 from part import part  # noqa: E402
+
+subprocess.Popen = Child  # so that the time-outs of all that tests start are deadlines
 
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))

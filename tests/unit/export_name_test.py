@@ -9,9 +9,8 @@ import resource
 import select
 import signal
 import subprocess
-import time
 
-from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main, run, run_bytes
+from export_help import DEADLINE_S, Deadline, KTR_GEN, KTRDUMP, equal, expect, export_formats, main, run, run_bytes
 
 # In the background these signals are ignored, and ktrdump keeps ignored signals ignored.
 for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
@@ -43,9 +42,9 @@ def written(folder):
 
 
 def wait_for(what, look):
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = Deadline(DEADLINE_S)
     while not look():
-        expect(time.monotonic() < deadline, f"{what}: not in {DEADLINE_S} s")
+        expect(deadline.tick() > 0, f"{what}: not in {DEADLINE_S} s")
         select.select([], [], [], 0.001)
 
 

@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 
 import export_help as x
 import span_model
@@ -290,9 +289,9 @@ def temporary_file_has_nothing_but_what_was_written(tmp):
     with subprocess.Popen([x.KTRDUMP, "--format", "schedgraph", "-o", tmp / "out", "-i", "-"], stdin=subprocess.PIPE, env=env) as p:
         p.stdin.write(data)
         p.stdin.flush()
-        deadline, written = time.monotonic() + x.DEADLINE_S, b""
+        deadline, written = x.Deadline(x.DEADLINE_S), b""
         while len(written) < 2**18:  # one block
-            expect(time.monotonic() < deadline, f"{len(written)} bytes in the temporary file")
+            expect(deadline.tick() > 0, f"{len(written)} bytes in the temporary file")
             for fd in pathlib.Path(f"/proc/{p.pid}/fd").iterdir():
                 if "(deleted)" in os.readlink(fd):
                     written = fd.read_bytes()

@@ -16,12 +16,15 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 
 import ktrace_records
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "qemu"))
+from deadline import Child, Deadline  # noqa: E402
+
+subprocess.Popen = Child  # its time-outs are deadlines
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 120
@@ -424,11 +427,11 @@ def follows_a_file_that_grows(tmp):
 
         def wait_for(lines):
             nonlocal got
-            deadline = time.monotonic() + DEADLINE_S
+            deadline = Deadline(DEADLINE_S)
             while got.count(b"\n") < lines:
-                ready = select.select([p.stdout], [], [], max(0, deadline - time.monotonic()))[0]
-                expect(ready, f"{lines} lines did not come: {got!r}")
-                got += os.read(p.stdout.fileno(), 65536)
+                expect(deadline.tick() > 0, f"{lines} lines did not come: {got!r}")
+                if select.select([p.stdout], [], [], 1)[0]:
+                    got += os.read(p.stdout.fileno(), 65536)
         wait_for(10)
         with open(path, "ab") as f:
             f.write(data[half:])
@@ -479,10 +482,10 @@ def a_file_of_ktrace_may_come_in_pieces(_):
     with subprocess.Popen([KTRDUMP, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         p.stdin.write(data[:20])
         p.stdin.flush()
-        left, deadline = 1, time.monotonic() + DEADLINE_S
+        left, deadline = 1, Deadline(DEADLINE_S)
         while left > 0:  # until it has read them
             left = struct.unpack("i", fcntl.ioctl(p.stdin, termios.FIONREAD, bytes(4)))[0]
-            expect(p.poll() is None and time.monotonic() < deadline, "it has not read the first piece")
+            expect(p.poll() is None and deadline.tick() > 0, "it has not read the first piece")
         out, _ = p.communicate(data[20:], timeout=DEADLINE_S)
     equal((p.returncode, out.decode()), (whole.status, whole.out), "in pieces and at once")
 
