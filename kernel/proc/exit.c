@@ -229,6 +229,21 @@ proc_tell_end(struct proc *p, bool awaited)
 		give_child_away(p, init_proc);
 }
 
+/* The current thread ends: its sums and p's usage end at the same moment. proc_lock held. */
+static void
+thread_leave_proc(struct proc *p)
+{
+	struct thread *t = curthread();
+
+	sched_count_in(NULL);
+	usage_add(&p->threads_usage, thread_usage_charged(t));
+	t->proc = NULL;
+	t->pid = 0;
+	thread_predcache_forget(t);
+	t->lwp = NULL;
+	t->user_work = 0;
+}
+
 /* The current thread is the last one of p, which ends with it. */
 static _Noreturn void
 exit_process(struct proc *p)
@@ -273,8 +288,6 @@ exit_process(struct proc *p)
 	ptrace_thread_ends(l, wait_status);
 	p->wait_status = wait_status;
 	proc_signals_drop(p, ~0ul);
-	sched_count_in(NULL);
-	usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 	list_for_each_safe (link, &p->lwps)
 		list_remove(link); /* readers' positions, too */
 	p->nthreads = 0;
@@ -282,11 +295,7 @@ exit_process(struct proc *p)
 	p->state = PROC_ZOMBIE;
 	if (__atomic_load_n(&proc_end_files, __ATOMIC_SEQ_CST) != 0)
 		poll_notify(&proc_end_news, POLLIN);
-	curthread()->proc = NULL;
-	curthread()->pid = 0;
-	thread_predcache_forget(curthread());
-	curthread()->lwp = NULL;
-	curthread()->user_work = 0;
+	thread_leave_proc(p);
 	awaited = ptrace_is_own(p);
 	if (!ptrace_process_ends(p, wait_status))
 		proc_tell_end(p, awaited);
@@ -325,14 +334,8 @@ do_exit(int wait_status)
 		/* release: pairs with the acquires in ktrace_hook() and proc_is_threaded() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		cpu_alarms_end(p);
-		sched_count_in(NULL); /* its sums and the process's usage end at the same moment */
-		usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
-		curthread()->proc = NULL;
-		curthread()->pid = 0;
-		thread_predcache_forget(curthread());
-		curthread()->lwp = NULL;
-		curthread()->user_work = 0;
+		thread_leave_proc(p);
 		wakeup(&p->nthreads);
 		proc_signals_update(p);
 		proc_signals_retarget(p, UINT64_MAX);
