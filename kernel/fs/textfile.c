@@ -15,9 +15,8 @@
 #include "kernel/mm/uidinfo.h"
 
 #define WRITE_MAX (4 * PAGE_SIZE) /* bytes of one write, or that are taken of a list */
-#define WRITE_BLOCK                                                                   \
-	512u /* what programs copy a list in has so many bytes, or some times as many \
-	      */
+/* What programs copy a list in has so many bytes, or some times as many. */
+#define WRITE_BLOCK 512u
 
 /* An open file, and its text if that was read. The lock guards both. */
 struct reader {
