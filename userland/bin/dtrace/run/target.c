@@ -26,7 +26,7 @@ static struct target {
 	bool child; /* of -c */
 	int fd;     /* -c: the pipe that tells it to begin; -p: readable when it has ended */
 } * targets;
-static size_t target_count, ended_count;
+static size_t target_count;
 
 const char *target_command;
 
@@ -168,15 +168,17 @@ say_ended(pid_t pid, int status)
 bool
 target_all_ended(void)
 {
+	bool all = target_count > 0;
+
 	for (struct target *t = targets; t < targets + target_count; t++) {
 		int status = 0; /* of another's child it is not known */
 
-		if (t->pid == 0 || !has_ended(t, &status))
-			continue;
-		if (!dt_options.quiet)
-			say_ended(t->pid, status);
-		t->pid = 0;
-		ended_count++;
+		if (t->pid != 0 && has_ended(t, &status)) {
+			if (!dt_options.quiet)
+				say_ended(t->pid, status);
+			t->pid = 0;
+		}
+		all &= t->pid == 0;
 	}
-	return target_count > 0 && ended_count == target_count;
+	return all;
 }
