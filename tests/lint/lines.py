@@ -72,7 +72,7 @@ BUDGETS = {
     "userland/bin/dtrace/check": 3450,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2627,
-    "userland/bin/dtrace/run": 3702,
+    "userland/bin/dtrace/run": 3706,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,

@@ -149,9 +149,13 @@ has_ended(const struct target *t, int *status)
 void
 target_go(void)
 {
+	/* One may have been killed meanwhile: target_all_ended() tells of it. */
+	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+
 	for (struct target *t = targets; t < targets + target_count; t++)
-		if (t->child && (write(t->fd, "g", 1) != 1 || close(t->fd) < 0))
+		if (t->child && ((write(t->fd, "g", 1) != 1 && errno != EPIPE) || close(t->fd) < 0))
 			err(1, "-c");
+	signal(SIGPIPE, old);
 }
 
 static void
