@@ -52,7 +52,7 @@ truncate_vnode(struct vnode *vn, uint64_t size)
 {
 	int error;
 
-	if ((int64_t)size < 0 || !vnode_can_truncate(vn))
+	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	error = vnode_truncate(vn, size);
 	if (error == 0)

@@ -99,7 +99,8 @@ file_alloc(int flags, int *err)
 		return NULL;
 	}
 	f->refs = 1;
-	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_SYNC | O_PATH);
+	f->flags =
+	    flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_TRUNC | O_SYNC | O_PATH);
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
@@ -167,7 +168,7 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	}
 	if (error == 0 && vn->ops->open != NULL)
 		error = vn->ops->open(f);
-	f->flags &= ~O_NOCTTY;
+	f->flags &= ~(O_NOCTTY | O_TRUNC);
 	if (error < 0 && f->writes)
 		vnode_write_end(vn);
 	return error;
@@ -268,10 +269,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_DIRECT))
 		error = -EINVAL; /* all files are read and written through the cache */
-	/* Only writers clear what has no bytes of its own. */
-	cut = error == 0 && !made && (flags & O_TRUNC) &&
-	      (vn->ops->truncate != NULL ||
-	       (vn->ops->clear != NULL && (flags & O_ACCMODE) != O_RDONLY));
+	cut = error == 0 && !made && (flags & O_TRUNC) && vn->ops->truncate != NULL;
 	if (cut)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)

@@ -89,14 +89,9 @@ struct vnode_ops {
 	/* Where data, or a hole, begins from off on; a number beyond the size: nowhere. */
 	uint64_t (*seek)(struct vnode *vn, uint64_t off, bool hole);
 	bool nowait; /* read and write heed uio.nowait; without this, RWF_NOWAIT is refused */
-	/* Sets the size: cuts bytes off, or adds zeroes. vn->lock held. */
+	/* Sets the size: cuts bytes off, or adds zeroes. vn->lock held. Nothing, if the file keeps
+	 * no bytes: then `open` sees O_TRUNC among its flags, and may clear it. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
-	/*
-	 * In place of `truncate`, for a file that keeps no bytes: it is truncated to nothing,
-	 * perhaps because it is being opened. Truncating it to another size does nothing. No lock
-	 * is held. 0 or -errno.
-	 */
-	int (*clear)(struct vnode *vn);
 	/* Makes room for all bytes of a range. The file grows, unless keeps_size. -ENOSPC,
 	 * -EOPNOTSUPP. vn->lock held. */
 	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
@@ -549,16 +544,11 @@ vnode_read_only(const struct vnode *vn)
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
 /*
- * vnode_truncate() sets the size of a file whose ops have `truncate` or `clear`. vnode_allocate()
- * makes room for a range, or, with FALLOC_FL_PUNCH_HOLE, takes its bytes out, if the ops can do
- * that. -ETXTBSY if the file is executed (truncate); -EFBIG, -EROFS; or as the operation says.
+ * vnode_truncate() sets the size of a file whose ops have `truncate`. vnode_allocate() makes room
+ * for a range, or, with FALLOC_FL_PUNCH_HOLE, takes its bytes out, if the ops can do that. -ETXTBSY
+ * if the file is executed (truncate); -EFBIG, -EROFS; or as the operation says.
  */
 int vnode_truncate(struct vnode *vn, uint64_t size);
-static inline bool
-vnode_can_truncate(const struct vnode *vn)
-{
-	return vn->ops->truncate != NULL || vn->ops->clear != NULL;
-}
 int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len, uint32_t mode);
 /* Does what programs write into its pages become the file's? Not with files of the host. */
 static inline bool

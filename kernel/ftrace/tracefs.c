@@ -131,6 +131,22 @@ tracefs_store_text(struct vnode *vn, char *text)
 }
 
 static int
+text_clear(const struct vnode *vn)
+{
+	const struct tracefs_node *node = node_of(vn);
+	int error;
+
+	if (node->file->clear == NULL)
+		return 0;
+	error = tracefs_begin(vn);
+	if (error == 0) {
+		error = node->file->clear(node->instance, node->arg);
+		tracefs_end();
+	}
+	return error;
+}
+
+static int
 tracefs_text_open(struct file *f)
 {
 	const struct tracefs_file *file = node_of(f->vn)->file;
@@ -143,6 +159,11 @@ tracefs_text_open(struct file *f)
 	if (error != 0)
 		return error;
 	error = textfile_open(f);
+	if (error == 0 && tracefs_opens_anew(f)) {
+		error = text_clear(f->vn);
+		if (error != 0)
+			textfile_release(f);
+	}
 	if (error != 0)
 		tracefs_release(f->vn);
 	return error;
@@ -162,20 +183,16 @@ text_release(struct file *f)
 	textfile_release(f);
 }
 
-static int
-text_clear(struct vnode *vn)
+bool
+tracefs_opens_anew(const struct file *f)
 {
-	const struct tracefs_node *node = node_of(vn);
-	int error;
+	return (f->flags & O_TRUNC) && (f->flags & O_ACCMODE) != O_RDONLY;
+}
 
-	if (node->file->clear == NULL)
-		return 0;
-	error = tracefs_begin(vn);
-	if (error == 0) {
-		error = node->file->clear(node->instance, node->arg);
-		tracefs_end();
-	}
-	return error;
+int
+tracefs_truncate(struct vnode *vn, uint64_t size)
+{
+	return 0;
 }
 
 void
@@ -184,11 +201,11 @@ tracefs_destroy(struct vnode *vn)
 	kfree(vn->data);
 }
 
-#define TEXT_OPS(separator)                                                                   \
-	{                                                                                     \
-		.open = tracefs_text_open, .release = text_release, .read = textfile_read,    \
-		.write = textfile_write, .clear = text_clear, .show = tracefs_show_text,      \
-		.store = tracefs_store_text, .parts = (separator), .destroy = tracefs_destroy \
+#define TEXT_OPS(separator)                                                                       \
+	{                                                                                         \
+		.open = tracefs_text_open, .release = text_release, .read = textfile_read,        \
+		.write = textfile_write, .truncate = tracefs_truncate, .show = tracefs_show_text, \
+		.store = tracefs_store_text, .parts = (separator), .destroy = tracefs_destroy     \
 	}
 
 static const struct vnode_ops text_ops = TEXT_OPS(0), words_ops = TEXT_OPS(' '),

@@ -102,6 +102,11 @@ void tracefs_end(void);
 int tracefs_hold(const struct vnode *vn);
 void tracefs_release(const struct vnode *vn);
 
+/* Is it opened to be written anew (the shell's >)? */
+bool tracefs_opens_anew(const struct file *f);
+/* struct vnode_ops' truncate: only an open clears a file, as in Linux. */
+int tracefs_truncate(struct vnode *vn, uint64_t size);
+
 /* Adds a file, or a directory if file->fill is not NULL. The directory owns it until tracefs
  * removes it. NULL if the name is there, or there is no memory. To be called by `fill`. */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,

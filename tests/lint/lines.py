@@ -16,7 +16,7 @@ import sys
 FILE_LINES = 600
 SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def", ".js")
 BUDGETS = {
-    "": 970,
+    "": 930,
     "arch": 750,
     "arch/aarch64": 3383,
     "arch/aarch64/md": 650,
@@ -37,8 +37,8 @@ BUDGETS = {
     "kernel/fs/ext2": 2690,
     "kernel/fs/pipe": 1049,
     "kernel/fs/wait": 1549,
-    "kernel/ftrace": 2637,
-    "kernel/ftrace/buffer": 2418,
+    "kernel/ftrace": 2659,
+    "kernel/ftrace/buffer": 2419,
     "kernel/ftrace/event": 4083,
     "kernel/ftrace/hist": 2885,
     "kernel/ftrace/tracer": 2938,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 89700,
+    "tests": 89693,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,
     "userland/bin/dtrace/check": 3450,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2364  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2365  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -348,11 +348,13 @@ def numbers():
                  "echo function > current_tracer\n"
                  "exec 3> set_ftrace_filter\ncat set_ftrace_filter enabled_functions\necho sys_read sys_write >&3\n"
                  "echo sys_kill >&3\ncat set_ftrace_filter | wc -l\nexec 3>&-\nexec 3> set_ftrace_filter\nexec 3>&-\n"
-                 "cat set_ftrace_filter\n")[0]
+                 "cat set_ftrace_filter\necho do_exit > set_ftrace_filter\necho mark > trace_marker\n"
+                 "for f in set_ftrace_filter trace; do busybox truncate -s 0 $f; done\necho sys_read >> set_ftrace_filter\ncat set_ftrace_filter | wc -l\ngrep -c 'write: mark' trace\n")[0]
     check_eq(sorted(out.split("\n")[:2]), ["do_exit", "sys_read"], "the functions of these lines")
     check_match(r"(?:sh: .*Invalid argument\n){3}#### all functions enabled ####\nnosuch\*:mod:nowhere\n#### no functions disabled ####\nsome:mod:where\n"
                 r"#### all functions enabled ####\n"
-                r"do_exit\ndo_exit \(1\)\n3\n#### all functions enabled ####\n\Z", out, "what waits, is cleared, and counts until another word comes")
+                r"do_exit\ndo_exit \(1\)\n3\n#### all functions enabled ####\n2\n1\n\Z", out,
+                "what waits, is cleared, and counts until another word comes; truncate clears nothing")
 
 
 @portable_test("options: pause-on-trace records nothing while trace is read, and tracing is on for all else; printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")

@@ -106,10 +106,6 @@ vnode_truncate(struct vnode *vn, uint64_t size)
 	int error;
 	uint64_t was;
 
-	if (vn->ops->clear != NULL) {
-		error = size == 0 ? vn->ops->clear(vn) : 0;
-		return error == 0 ? vnode_touch(vn) : error;
-	}
 	error = vnode_write_begin(vn);
 	if (error != 0)
 		return error;

@@ -230,12 +230,29 @@ reader_open(struct file *f, enum shows shows)
 }
 
 static int
+trace_clear(const struct vnode *vn)
+{
+	struct instance *i = tracefs_instance(vn);
+	int error = tracefs_begin(vn);
+
+	if (error == 0) {
+		buffer_clear(latency_is_on(i) ? &i->snapshot : &i->trace,
+			     (unsigned)tracefs_arg(vn));
+		tracefs_end();
+	}
+	return error;
+}
+
+static int
 trace_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
-	int error = reader_open(f, SHOWS_TRACE);
-	struct trace_reader *t = f->priv;
+	int error = tracefs_opens_anew(f) ? trace_clear(f->vn) : 0;
+	struct trace_reader *t;
 
+	if (error == 0)
+		error = reader_open(f, SHOWS_TRACE);
+	t = f->priv;
 	if (error != 0 || t == NULL || !option_on(i, OPTION_PAUSE))
 		return error;
 	tracefs_begin(f->vn);
@@ -373,20 +390,6 @@ trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return (int64_t)n; /* only O_TRUNC counts */
 }
 
-static int
-trace_clear(struct vnode *vn)
-{
-	struct instance *i = tracefs_instance(vn);
-	int error = tracefs_begin(vn);
-
-	if (error == 0) {
-		buffer_clear(latency_is_on(i) ? &i->snapshot : &i->trace,
-			     (unsigned)tracefs_arg(vn));
-		tracefs_end();
-	}
-	return error;
-}
-
 static void
 trace_release(struct file *f)
 {
@@ -411,7 +414,7 @@ const struct vnode_ops trace_ops = {
     .release = trace_release,
     .read = trace_read,
     .write = trace_write,
-    .clear = trace_clear,
+    .truncate = tracefs_truncate,
     .destroy = tracefs_destroy,
 };
 
