@@ -14,6 +14,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/fs/wait/poll.h"
+#include "kernel/ftrace/tracefs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -979,4 +980,14 @@ KTEST(who_waits_for_a_terminal_writes_before_who_comes_later)
 	ktest_join();
 	KT_STR_EQ(order, "aba");
 	KT_ASSERT(!terminal.writing);
+}
+
+KTEST(a_write_to_trace_marker_does_not_wait_for_ftrace_lock)
+{
+	struct file *f = opened("/sys/kernel/tracing/trace_marker", O_WRONLY);
+
+	mutex_lock(&ftrace_lock);
+	KT_EQ(file_write(f, "x", 1), 1);
+	mutex_unlock(&ftrace_lock);
+	file_unref(f);
 }

@@ -1,6 +1,7 @@
 /*
  * marker.c - trace_marker, trace_marker_raw: what programs write into the trace. Locking: a write
- * holds ftrace_lock.
+ * holds marker_lock, and waits for no slow change under ftrace_lock; the open file keeps its
+ * instance.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
@@ -12,7 +13,8 @@
 #include "ktr/port.h"
 #include "ktr/sdt.h"
 
-struct instance *marker_instance;
+struct instance *marker_instance; /* marker_lock */
+static struct mutex marker_lock = MUTEX_INIT("trace marker");
 
 #define RAW_MARK_MAX 80 /* what fits into a line of 256 characters */
 
@@ -26,12 +28,11 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 {
 	const uint64_t args[KTR_MAXARGS] = {id};
 	struct instance *i = tracefs_instance(vn);
-	int error = tracefs_begin(vn);
+	int error = 0;
 	uintptr_t irq;
 	bool lifted;
 
-	if (error != 0)
-		return error;
+	mutex_lock(&marker_lock);
 	irq = ktr_port_irq_save();
 	lifted = ktr_port_lift(); /* the text counts, also if the thread reads trace_pipe */
 	if (!option_on(i, OPTION_MARKERS))
@@ -44,7 +45,7 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));
 	ktr_port_restore(lifted);
 	ktr_port_irq_restore(irq);
-	tracefs_end();
+	mutex_unlock(&marker_lock);
 	return error;
 }
 
