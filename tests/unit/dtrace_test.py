@@ -395,6 +395,8 @@ def errors_name_file_and_line():
         status, _, errors = dtrace("-e", "-s", str(script))
         check(status == 1 and errors == f"dtrace: failed to compile script {script}: [D_IDENT_UNDEF] {script}, line 6: "
               "failed to resolve nothing: unknown variable name\n", errors)
+        script.write_text('BEGIN\n{\n\tprintf("%d", cwd);\n}\n')
+        check(f"{script}, line 3:" in dtrace("-e", "-s", str(script))[2], "an inline of a library, where it is used")
         script.write_text('# 10 "other.d"\nBEGIN { trace(nothing); }\n')
         check("other.d, line 10:" in dtrace("-e", "-s", str(script))[2], "the line marker of a preprocessor")
 
