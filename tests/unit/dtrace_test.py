@@ -319,6 +319,9 @@ VALUES = [
     ("sizeof ((struct list *)0)->next", 8), ("sizeof (1) + 1", 5), ("sizeof ((1), 2ll)", 8),
     ("sizeof(int)", 4), ("sizeof(struct list)", 16), ("sizeof(char *)", 8), ("sizeof(\"abc\")", 4), ("(char)257", 1), ("(unsigned char)-1", 255),
     ("offsetof(struct list, prev)", 8), ("THREAD_SLEEPING", 2), ("EIO", 5), ("SIGKILL", 9), ("1 == 1 != 0", 1), ("2147483647 + 1", 1 << 31), ("5 * 1000000000", 5000000000), ("-(1 << 40) / 2", -(1 << 39)), ("0x80000000", 0x80000000),
+    ("O_NDELAY", 0o4000), ("O_RSYNC & ~O_DSYNC", 0o4000000), ("O_LARGEFILE | O_XATTR", 0), ("IPPROTO_ICMPV6", 58),
+    ("IPPROTO_MAX", 256), ("IPH_DF", 4), ("SI_LWP", -6), ("ILL_BADSTK", 8), ("FPE_FLTSUB", 8), ("SEGV_ACCERR", 2),
+    ("BUS_OBJERR", 3), ("TRAP_TRACE", 2), ("POLL_HUP", 6),
     ("0 ? 5 : 0xffffffff", 0xffffffff), ("1 ? -1 : 2u", 0xffffffff), ("(char *)-1 < (char *)1", 0), ("(void *)-1 >= NULL", 1),
     ("1 - 2 - 3", -4), ("100 / 10 / 5", 2), ("1 << 2 + 1", 8), ("3 > 2 == 1", 1), ("1 | 6 ^ 2 & 3", 5),
 ]
@@ -400,6 +403,8 @@ def errors_name_file_and_line():
         status, _, errors = dtrace("-e", "-s", str(script))
         check(status == 1 and errors == f"dtrace: failed to compile script {script}: [D_IDENT_UNDEF] {script}, line 6: "
               "failed to resolve nothing: unknown variable name\n", errors)
+        script.write_text('BEGIN\n{\n\tprintf("%d", cwd);\n}\n')
+        check(f"{script}, line 3:" in dtrace("-e", "-s", str(script))[2], "an inline of a library, where it is used")
         script.write_text('# 10 "other.d"\nBEGIN { trace(nothing); }\n')
         check("other.d, line 10:" in dtrace("-e", "-s", str(script))[2], "the line marker of a preprocessor")
 

@@ -106,6 +106,7 @@ expand(struct node *n, const struct node *value, const struct binding *bindings,
 		dt_error(n->at, tag, "found %s, expected %s", type_text(inner->type),
 			 type_text(type));
 	}
+	inner->at = n->at; /* an error about the value is one about its use */
 	check_replace(n, inner);
 	if (type != NULL && n->kind != N_XLATE)
 		n->type = type;

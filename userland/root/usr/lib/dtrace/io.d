@@ -66,6 +66,12 @@ inline int O_NOCTTY = 0400;
 inline int O_TRUNC = 01000;
 inline int O_APPEND = 02000;
 inline int O_NONBLOCK = 04000;
+inline int O_NDELAY = O_NONBLOCK;
+inline int O_DSYNC = 010000;
+inline int O_SYNC = 04010000; /* O_DSYNC is a part of it */
+inline int O_RSYNC = O_SYNC;
+inline int O_LARGEFILE = 0;   /* each file may be large, and none is of attributes */
+inline int O_XATTR = 0;
 
 typedef struct fileinfo {
 	string fi_name;     /* the last part of the path: the newest name, if there are several */

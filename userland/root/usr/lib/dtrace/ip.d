@@ -30,9 +30,15 @@ inline int AF_INET6 = 10;
 inline string inet_ntop[int family, void *address] =
 	family == AF_INET ? inet_ntoa((ipaddr_t *)address) : inet_ntoa6((in6_addr_t *)address);
 
-inline int IPPROTO_ICMP = 1;
-inline int IPPROTO_TCP = 6;
-inline int IPPROTO_UDP = 17;
+enum ip_protocols {
+	IPPROTO_IP = 0, IPPROTO_HOPOPTS = 0, IPPROTO_ICMP = 1, IPPROTO_IGMP = 2, IPPROTO_GGP = 3, IPPROTO_ENCAP = 4,
+	IPPROTO_TCP = 6, IPPROTO_EGP = 8, IPPROTO_PUP = 12, IPPROTO_UDP = 17, IPPROTO_IDP = 22, IPPROTO_IPV6 = 41,
+	IPPROTO_ROUTING = 43, IPPROTO_FRAGMENT = 44, IPPROTO_RSVP = 46, IPPROTO_ESP = 50, IPPROTO_AH = 51,
+	IPPROTO_ICMPV6 = 58, IPPROTO_NONE = 59, IPPROTO_DSTOPTS = 60, IPPROTO_HELLO = 63, IPPROTO_ND = 77,
+	IPPROTO_EON = 80, IPPROTO_OSPF = 89, IPPROTO_PIM = 103, IPPROTO_SCTP = 132, IPPROTO_RAW = 255,
+	IPPROTO_MAX = 256
+};
+enum ip_flags { IPH_MF = 2, IPH_DF = 4 }; /* of ipv4_flags */
 
 typedef struct pktinfo {
 	uintptr_t pkt_addr; /* of lwIP's struct pbuf */

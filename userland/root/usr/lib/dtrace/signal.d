@@ -1,5 +1,5 @@
 /*
- * signal.d - the numbers of signals (kernel/abi/signal.h), and reasons of proc:::exit.
+ * signal.d - the numbers of signals (kernel/abi/signal.h), reasons of proc:::exit, and causes of signals (si_code).
  */
 enum signal_names {
 	SIGHUP = 1, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2,
@@ -8,3 +8,10 @@ enum signal_names {
 	SIGRTMIN = 34, SIGRTMAX = 64
 };
 enum child_reasons { CLD_EXITED = 1, CLD_KILLED, CLD_DUMPED, CLD_TRAPPED, CLD_STOPPED, CLD_CONTINUED };
+enum signal_causes {
+	SI_USER = 0, SI_QUEUE = -1, SI_TIMER = -2, SI_MESGQ = -3, SI_ASYNCIO = -4, SI_LWP = -6, /* tgkill() */
+	ILL_ILLOPC = 1, ILL_ILLOPN, ILL_ILLADR, ILL_ILLTRP, ILL_PRVOPC, ILL_PRVREG, ILL_COPROC, ILL_BADSTK,
+	FPE_INTDIV = 1, FPE_INTOVF, FPE_FLTDIV, FPE_FLTOVF, FPE_FLTUND, FPE_FLTRES, FPE_FLTINV, FPE_FLTSUB,
+	SEGV_MAPERR = 1, SEGV_ACCERR, BUS_ADRALN = 1, BUS_ADRERR, BUS_OBJERR, TRAP_BRKPT = 1, TRAP_TRACE,
+	POLL_IN = 1, POLL_OUT, POLL_MSG, POLL_ERR, POLL_PRI, POLL_HUP
+};
