@@ -16,7 +16,7 @@ import sys
 FILE_LINES = 600
 SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def", ".js")
 BUDGETS = {
-    "": 930,
+    "": 988,
     "arch": 750,
     "arch/aarch64": 3383,
     "arch/aarch64/md": 650,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 89704,
+    "tests": 89718,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,
     "userland/bin/dtrace/check": 3450,
