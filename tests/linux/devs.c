@@ -137,8 +137,15 @@ scripts_nest(void)
 	good = good && run_script(2, out, sizeof(out)) == 0 &&
 	       strcmp(out, "/tmp/linux_script0 arg1 /tmp/linux_script1 arg2 /tmp/linux_script2 "
 			   "last\n") == 0;
-	return good && run_script(4, out, sizeof(out)) == 0 &&
+	good = good && run_script(4, out, sizeof(out)) == 0 &&
 	       run_script(5, out, sizeof(out)) == ELOOP;
+	for (unsigned i = 0; i < 6; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/tmp/linux_script%u", i);
+		good &= unlink(path) == 0;
+	}
+	return good;
 }
 
 /* Where a device's bytes are the same everywhere, an offset is taken, and is always 0. */

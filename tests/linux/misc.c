@@ -199,11 +199,12 @@ static bool
 mincore_knows_the_cache(void)
 {
 	int fd = open("/tmp/linux_mincore", O_RDWR | O_CREAT, 0644);
-	uid_t root = 0, other = 1000;
+	uid_t self = geteuid(), other = 1000;
 	bool good = fd >= 0 && pwrite(fd, "x", 1, 0) == 1 && ftruncate(fd, 2 * PAGE) == 0;
 
 	/* Who could not write to it is told that all is there. */
-	good = good && in_child(cached_pages, &root) == 1 && in_child(cached_pages, &other) == 3;
+	good = good && in_child(cached_pages, &self) == 1 &&
+	       (self != 0 || in_child(cached_pages, &other) == 3);
 	return close(fd) == 0 && unlink("/tmp/linux_mincore") == 0 && good;
 }
 
@@ -226,7 +227,8 @@ memory_is_locked(void)
 	       FAILS(mincore(NULL, ~0ul, there), ENOMEM) &&
 	       FAILS(mincore(p, PAGE, NOWHERE), EFAULT) && FAILS(mlock2(p, PAGE, 2), EINVAL) &&
 	       FAILS(mlockall(0), EINVAL) && FAILS(mlockall(8), EINVAL) &&
-	       FAILS(mlockall(MCL_ONFAULT), EINVAL) && mlockall(MCL_CURRENT) == 0 &&
+	       FAILS(mlockall(MCL_ONFAULT), EINVAL) &&
+	       (mlockall(MCL_CURRENT) == 0 || (errno == ENOMEM && geteuid() != 0)) &&
 	       munlockall() == 0;
 	munmap(p + 5 * PAGE, PAGE);
 	good &= FAILS(mlock(p + 4 * PAGE, 2 * PAGE), ENOMEM) &&
