@@ -89,7 +89,9 @@ EDIT = [
     ("/37" + ENTER, r"^- f 37/100 37%$"),
     ("dd", r"^Delete 1 lines"),
     (DOWN + DOWN + RIGHT, r"^- f \[Modified\] 39/99 39%$"),
-    ("ihere " + UP + "and there", r"^I f \[Modified\] 38/99 38%$"),
+    ("ihere ", r"^4here 0$"),  # UP goes to the column that was shown last
+    (UP, r"^I f \[Modified\] 38/99 38%$"),
+    ("and there", r"and there"),
     (ESCAPE, r"^- f \[Modified\] 38/99 38%$"),
     ("yyP", r"^Put 1 lines"),
     ("u", r"^Undo \[\d\]"),
