@@ -259,10 +259,15 @@ def disk(folder):
     return ["-drive", f"file={path_value(folder)}/disk.now,format=qcow2,if=none,id=changes", "-drive", "driver=blkreplay,if=none,image=changes,id=disk"]
 
 
+def icount(asks_host):
+    """A value of QEMU's -icount. The time of an idle guest leaps to its next timer. Of a guest that asks the host for a disk's
+    block, say, it goes as the host's does: otherwise the answer would take seconds of it, and come too late."""
+    return f"shift=0,sleep={'on' if asks_host else 'off'}"
+
+
 def options(folder, mode, arch, disk):
-    """QEMU's options for a recording (mode record), or a replay. disk: the machine has one. Then its clock goes as the host's
-    does while it is idle: otherwise a request to the disk would take seconds of its time. QEMU 7.2 cannot go back to a machine whose vapic is on:
+    """QEMU's options for a recording (mode record), or a replay. disk: the machine has one. QEMU 7.2 cannot go back to a machine whose vapic is on:
     loading it waits for the CPU, which waits for the load."""
     name = path_value(folder)
-    return ["-icount", f"shift=0,sleep={'on' if disk else 'off'},rr={mode},rrfile={name}/log,rrsnapshot=init", "-drive", f"file={name}/machines,if=none,id=rr",
+    return ["-icount", f"{icount(disk)},rr={mode},rrfile={name}/log,rrsnapshot=init", "-drive", f"file={name}/machines,if=none,id=rr",
             *(["-global", "apic.vapic=off"] if arch == "x86_64" else [])]

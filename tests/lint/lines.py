@@ -16,7 +16,7 @@ import sys
 FILE_LINES = 600
 SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def", ".js")
 BUDGETS = {
-    "": 988,
+    "": 993,
     "arch": 750,
     "arch/aarch64": 3383,
     "arch/aarch64/md": 650,
@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 89739,
+    "tests": 89745,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,
     "userland/bin/dtrace/check": 3450,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2365  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2366  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

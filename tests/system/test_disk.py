@@ -540,6 +540,12 @@ def no_answer():
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
 
 
+@portable_test("with --icount, a slow disk by QEMU's own options answers in time: that does not leap ahead in an idle guest")
+def slow_disk():
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted\n", options=["--icount", *throttled(make("8M"), "iops-read=2")], smp=1).expect().out
+    check_eq(out.replace("\r", ""), "mounted\n", "of a request that takes a half second")
+
+
 @portable_test("requests of a disk that cannot be reset fail: who waits for one, or for the page of one, goes on")
 def no_reset():
     path, socket = scratch_file(".gdb"), scratch_file(".qmp")
