@@ -11,7 +11,6 @@ A recording is a folder:
   trace      what --trace wrote
   events.json  what gdb has found of where events are (qemu/gdb/kestrel_replay.py)
 """
-import hashlib
 import json
 import os
 import pathlib
@@ -108,6 +107,7 @@ def path_value(path):
 
 
 def digest(path):
+    import hashlib  # it loads a library of megabytes, which a boot without a recording does not need
     try:
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     except OSError as e:
