@@ -111,7 +111,7 @@ def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
     for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways", "usage", "seals", "events", "files", "links", "moves", "texts", "waits", "stops", "stacks", "cputime"):
-        check(tap(on_the_host(word)) > 1, f"few tests of {word}")
+        check(tap(on_the_host(word)) > 0, f"no test of {word}")  # an ordinary user's may be few
 
 
 MOST = r"""dtrace -qn '
