@@ -287,6 +287,51 @@ reads_are_timed(void)
 	return good;
 }
 
+/*
+ * Writes until there is no room, which poll() says, too: how many bytes, 0 for an error. Linux
+ * moves them to the other end in a thread of its own: then there is room again.
+ */
+static size_t
+fill(int fd)
+{
+	size_t total = 0;
+	ssize_t n;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		while ((n = write(fd, found, 1000)) > 0)
+			total += (size_t)n;
+		if (errno != EAGAIN)
+			return 0;
+		if (events(fd) == 0)
+			return total;
+	}
+	return 0;
+}
+
+/* Reads so many bytes, whenever they come; then there are no more. */
+static bool
+drain(int fd, size_t left)
+{
+	ssize_t n;
+
+	while (left > 0) {
+		n = read(fd, found, sizeof(found));
+		if (n == 0 || n > (ssize_t)left || (n < 0 && errno != EAGAIN))
+			return false;
+		left -= n > 0 ? (size_t)n : 0;
+	}
+	return FAILS(read(fd, found, sizeof(found)), EAGAIN);
+}
+
+/* Does poll() tell these events within ten seconds? */
+static bool
+becomes(int fd, short expected)
+{
+	for (unsigned i = 0; i < 10000 && events(fd) != expected; i++)
+		poll(NULL, 0, 1);
+	return events(fd) == expected;
+}
+
 /* Both ends fill up, say so, and go on when the other one has read. */
 static bool
 ends_fill(void)
@@ -294,29 +339,15 @@ ends_fill(void)
 	struct termios t;
 	int master, slave;
 	size_t in = 0, out = 0;
-	ssize_t n;
 	bool good = ptys_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
 
 	cfmakeraw(&t);
 	good = good && tcsetattr(slave, TCSANOW, &t) == 0 &&
 	       fcntl(master, F_SETFL, O_NONBLOCK) == 0 && fcntl(slave, F_SETFL, O_NONBLOCK) == 0;
-	while (good && (n = write(slave, found, 1000)) > 0)
-		out += (size_t)n;
-	good = good && errno == EAGAIN && out >= 4000 && events(slave) == 0 &&
-	       events(master) == (POLLIN | POLLOUT);
-	while (good && (n = read(master, found, sizeof(found))) > 0)
-		out -= (size_t)n;
-	good = good && errno == EAGAIN && out == 0 && events(slave) == POLLOUT;
-	while (good && (n = write(master, found, 1000)) > 0)
-		in += (size_t)n;
-	good = good && errno == EAGAIN && in >= 4000 && (events(slave) & POLLIN);
-	while (good && in > 0 && (n = read(slave, found, sizeof(found))) != 0) {
-		if (n > 0)
-			in -= (size_t)n;
-		else if (errno != EAGAIN)
-			break;
-	}
-	good = good && in == 0 && events(master) == POLLOUT;
+	good = good && (out = fill(slave)) >= 4000 && becomes(master, POLLIN | POLLOUT) &&
+	       drain(master, out) && becomes(slave, POLLOUT);
+	good = good && (in = fill(master)) >= 4000 && becomes(slave, POLLIN | POLLOUT) &&
+	       drain(slave, in) && becomes(master, POLLOUT);
 	close(master);
 	close(slave);
 	return good;
