@@ -220,7 +220,7 @@ class Run:
 
     def expect(self, status=0):
         if self.status != status:
-            command = " ".join(word if len(word) < 200 else word[:200] + "..." for word in self.command)
+            command = " ".join(str(word)[:200] for word in self.command)
             raise Failed(f"exit status: found {self.status}, expected {status}\ncommand: {command}\n"
                          f"stderr: {self.err}\nconsole:\n{self.out}")
         return self

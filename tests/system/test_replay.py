@@ -70,6 +70,24 @@ kestrel_replay.RUN.monitor.answer = interrupt
 """.strip()
 
 
+# Goes to the first of some events at which the machine is not saved; from there on, back, and on again.
+NOT_SAVED = """python
+import kestrel_replay
+run = kestrel_replay.RUN
+for n in {}:
+    run.leave()
+    run.seek(run.find(n))
+    at = run.now()
+    run.save(at)
+    if at not in run.saved:
+        print("not saved at", n)
+        break
+for there in (at + 20000, at + 1, at + 20000):
+    run.seek(there)
+    print("stands after", run.now() - at)
+""".strip()
+
+
 def stands(path):
     path.write_text(STANDS + "\nend\n")
     return f"source {path}"
@@ -254,6 +272,19 @@ def disk():
     (folder / "disk").write_bytes(kept)
     (folder / "disk.now").unlink()
     check_match("no file disk.now in it: record again", refusal(folder), "without what was written")
+
+
+@portable_test("a machine that asks its disk is not saved: one that is loaded goes on to the end")
+def asks_disk():
+    folder, image, script = scratch_file(".rr"), disks.make("1M"), scratch_file(".gdb")
+    run = boot("for n in 1 2 3 4; do echo $n > /mnt/f$n; sync; done\n", smp=1, mask="PROC,SCHED,GEOM", trace=True,
+               options=["--record", folder, "--disk", image]).expect()
+    waits = [e["seq"] for e in run.events if 'state:"sleep"' in e["text"] and 'wmesg:"biowait"' in e["text"]]
+    check(len(waits) >= 4, f"expected a wait for each sync at least, found {len(waits)} of {len(run.events)} events")
+    script.write_text(NOT_SAVED.format(waits[-4:]) + "\nend\n")
+    out = gdb(f"kestrel replay {folder}", f"source {script}")
+    check_match(r"^not saved at \d+", out, "a machine that waits for a request")
+    check_eq(re.findall(r"^stands after (\d+)", out, re.M), ["20000", "1", "20000"], f"instructions after it, in:\n{out}")
 
 
 @portable_test("what QEMU does not record is refused by name")
