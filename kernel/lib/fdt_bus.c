@@ -244,14 +244,21 @@ fdt_interrupt_map(const struct fdt *f, int node, unsigned i, uint32_t *child_hi,
 	const uint32_t child = 4 * (PCI_CELLS + 1 + 1); /* address, pin, phandle */
 	uint32_t len;
 	const uint8_t *p = fdt_prop(f, node, "interrupt-map", &len);
+	uint32_t phandle = 0;
+	int controller = -1;
 
 	if (p == NULL || address_cells(f, node) != PCI_CELLS || interrupt_cells(f, node) != 1)
 		return false;
 	for (; len >= child; i--) {
-		int controller = fdt_phandle(f, fdt_cell(p + 4 * (PCI_CELLS + 1)));
-		unsigned n = interrupt_cells(f, controller);
-		unsigned address = controller >= 0 ? address_cells(f, controller) : BAD_CELLS;
+		uint32_t last = phandle;
+		unsigned n, address;
 
+		/* Most entries have the same one, and a search takes long. */
+		phandle = fdt_cell(p + 4 * (PCI_CELLS + 1));
+		if (controller < 0 || phandle != last)
+			controller = fdt_phandle(f, phandle);
+		n = interrupt_cells(f, controller);
+		address = controller >= 0 ? address_cells(f, controller) : BAD_CELLS;
 		if (n == 0 || address == BAD_CELLS || 4 * (n + address) > len - child)
 			return false;
 		if (i == 0) {
