@@ -222,11 +222,21 @@ polls_once(void)
 	return poll(NULL, 0, 2000) == 0 ? 5 : 6;
 }
 
-/* Does a thread that goes on stop before it sleeps? */
+static long
+now_ms(void)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000 + now.tv_nsec / MS : 0;
+}
+
+/* Does a thread that goes on stop before it has slept for a second? One whose time is over may
+ * sleep until the timer's interrupt, which comes at once. */
 static bool
 stops_awake(pid_t pid)
 {
 	char path[32], text[128] = "";
+	long awake = now_ms();
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -237,7 +247,10 @@ stops_awake(pid_t pid)
 		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 			return close(fd), false;
 		close(fd);
-	} while (strstr(text, ") R ") != NULL || strstr(text, ") D ") != NULL);
+		if (strstr(text, ") S ") == NULL)
+			awake = now_ms();
+	} while (strstr(text, ") R ") != NULL || strstr(text, ") D ") != NULL ||
+		 (strstr(text, ") S ") != NULL && now_ms() - awake < 1000));
 	return strstr(text, ") t ") != NULL;
 }
 
