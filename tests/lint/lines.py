@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1111,
-    "tests": 89820,
+    "tests": 89826,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,
     "userland/bin/dtrace/check": 3450,
@@ -80,7 +80,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2367  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2366  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -7,11 +7,12 @@ import pathlib
 import re
 import select
 import signal
+import subprocess
 
 from console import close, gdb, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, throttled, tool
-from harness import (LINUX_TEST, WHOLE, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
-                     portable_test, scratch, scratch_file, tap, test, times,
+from harness import (ARCH, BOOT, LINUX_TEST, WHOLE, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump,
+                     main, portable_test, scratch, scratch_file, tap, test, times,
                      wait_for)
 from qmp import Qmp
 
@@ -544,6 +545,10 @@ def no_answer():
 def slow_disk():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted\n", options=["--icount", *throttled(make("8M"), "iops-read=2")], smp=1).expect().out
     check_eq(out.replace("\r", ""), "mounted\n", "of a request that takes a half second")
+    dry = [BOOT, "--arch", ARCH, "--icount", "--dry-run", "--script", os.devnull, "--"]
+    for words, sleep in (["--drive", "if=none"], "on"), (["-hda", "disk"], "on"), (["-name", "drive"], "off"):
+        said = subprocess.run([*dry, *words], capture_output=True, text=True, check=True)
+        check(f"sleep={sleep}" in said.stdout, f"{words}: expected sleep={sleep}, found {said.stdout}")
 
 
 @portable_test("requests of a disk that cannot be reset fail: who waits for one, or for the page of one, goes on")

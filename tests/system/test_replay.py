@@ -284,7 +284,8 @@ def asks_disk():
     script.write_text(NOT_SAVED.format(waits[-4:]) + "\nend\n")
     out = gdb(f"kestrel replay {folder}", f"source {script}")
     check_match(r"^not saved at \d+", out, "a machine that waits for a request")
-    check_eq(re.findall(r"^stands after (\d+)", out, re.M), ["20000", "1", "20000"], f"instructions after it, in:\n{out}")
+    stood = re.findall(r"^stands after (\d+)", out, re.M)
+    check_eq(stood, ["20000", "1", "20000"], f"instructions after it, in:\n{out}")
 
 
 @portable_test("what QEMU does not record is refused by name")
