@@ -66,7 +66,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1111,
-    "tests": 89826,
+    "tests": 89827,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,
     "userland/bin/dtrace/check": 3450,

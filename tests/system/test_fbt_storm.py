@@ -52,9 +52,10 @@ def busy(*options):
     """A guest that switches all probes on and off while it works. At the end it stops doing so, and its code is as built."""
     with guest("--mem", "128M", *options) as c:
         before = checksum(shell(c, "sysctl -n debug.fbt.text"))
-        for line in SWITCH.strip().splitlines():
+        *lines, end = SWITCH.strip().splitlines()
+        for line in lines:
             c.sendline(line)
-        shell(c, "echo written")
+        shell(c, end)
         shell(c, f"sh /tmp/switch fs mm '{ALL}' &")
         shell(c, "while ! test -e /tmp/over; do load mix -n 5 -j 4 > /dev/null; done &")
         yield c
