@@ -137,6 +137,19 @@ static const struct {
 	     {"floods", test_floods},   {"forged", test_forged},
 	     {"stacks", test_stacks},   {"cputime", test_cputime}};
 
+/* Does a part, after which no child of it is left: another part's wait() would find that. */
+static void
+run_part(size_t i)
+{
+	int status = 0;
+	pid_t child;
+
+	parts[i].test();
+	child = waitpid(-1, &status, WNOHANG | __WALL);
+	if (child >= 0)
+		printf("not ok - %s leaves a child: %d, status %#x\n", parts[i].word, child, status);
+}
+
 /* Runs the parts that are named, or all but those that are not for the host. */
 static int
 run_parts(char **words)
@@ -145,7 +158,7 @@ run_parts(char **words)
 
 	for (size_t i = 0; words[0] == NULL && i < n; i++)
 		if (parts[i].test != test_floods && parts[i].test != test_forged)
-			parts[i].test();
+			run_part(i);
 	for (; *words != NULL; words++) {
 		size_t i = 0;
 
@@ -155,7 +168,7 @@ run_parts(char **words)
 			fprintf(stderr, "linux_test: %s: no part of the test\n", *words);
 			return 2;
 		}
-		parts[i].test();
+		run_part(i);
 	}
 	printf("1..%u\n", count);
 	return 0;

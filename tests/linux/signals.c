@@ -138,7 +138,8 @@ static void
 stop_pestering(pid_t pid)
 {
 	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	while (waitpid(pid, NULL, 0) != pid)
+		; /* its last signal may come only now */
 }
 
 static long taken, interrupted;
