@@ -209,17 +209,8 @@ copies_within_a_file(void)
 static void
 await_rest(pid_t pid)
 {
-	char path[64], text[128] = ") R ";
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	while (strstr(text, ") R ") != NULL) {
-		int fd = open(path, O_RDONLY);
-		ssize_t n = read(fd, text, sizeof(text) - 1);
-
-		text[n > 0 ? n : 0] = '\0';
-		close(fd);
+	while (state_of(pid, 0) == 'R')
 		sched_yield();
-	}
 }
 
 static bool

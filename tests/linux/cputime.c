@@ -15,14 +15,6 @@
 static volatile sig_atomic_t seen, overruns, value;
 static atomic_bool stop;
 
-static long
-now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	return clock_gettime(clock, &t) == 0 ? t.tv_sec * 1000000000 + t.tv_nsec : -1;
-}
-
 static void
 count_expiry(int sig, siginfo_t *info, void *context)
 {

@@ -18,11 +18,15 @@ extern void *volatile no_address;
 void result(bool good, const char *promise);
 /* Runs fn(arg) in a child. Its result, 0 to 125; 128 + the signal that killed it. */
 int in_child(int (*fn)(void *), void *arg);
-/* Returns when that process, or thread of it (0: its first one), waits in the kernel. False: it is
- * gone. */
-bool await_sleep(pid_t pid, pid_t tid);
-/* The same for a state as /proc shows it: 'S', 'T'. */
+/* The state of that process, or thread of it (0: its first one), as /proc shows it: 'S', 'T'. '\0':
+ * it is gone. */
+char state_of(pid_t pid, pid_t tid);
+/* Returns when it has that state. False: it has ended. */
 bool await_state(pid_t pid, pid_t tid, char state);
+/* The same where it is to wait in the kernel. */
+bool await_sleep(pid_t pid, pid_t tid);
+/* Nanoseconds of a clock. -1: it cannot be read. */
+long now_ns(clockid_t clock);
 /* Executes this program with one argument. Returns as in_child(). */
 int execute_self(const char *word);
 /* How often a test does something that it would do n times: less with the word "brief", where each

@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -24,6 +25,14 @@ result(bool good, const char *promise)
 {
 	printf("%s %u - %s\n", good ? "ok" : "not ok", ++count, promise);
 	fflush(stdout);
+}
+
+long
+now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) == 0 ? t.tv_sec * 1000 * MS + t.tv_nsec : -1;
 }
 
 static int
@@ -46,26 +55,29 @@ in_child(int (*fn)(void *), void *arg)
 	return await(pid);
 }
 
+char
+state_of(pid_t pid, pid_t tid)
+{
+	char path[64], text[128] = "";
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid != 0 ? tid : pid);
+	fd = open(path, O_RDONLY);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && strrchr(text, ')') != NULL ? strrchr(text, ')')[2] : '\0';
+}
+
 bool
 await_state(pid_t pid, pid_t tid, char state)
 {
-	char path[64], text[128] = "", wanted[] = {')', ' ', state, ' ', '\0'};
+	char now;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid != 0 ? tid : pid);
-	while (strstr(text, wanted) == NULL) {
-		int fd = open(path, O_RDONLY);
-		ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-
-		if (fd >= 0)
-			close(fd);
-		if (n <= 0)
-			return false;
-		text[n] = '\0';
-		if (strstr(text, ") Z ") != NULL)
-			return false;
+	while ((now = state_of(pid, tid)) != state && now != '\0' && now != 'Z')
 		sched_yield();
-	}
-	return true;
+	return now == state;
 }
 
 bool
@@ -147,7 +159,8 @@ run_part(size_t i)
 	parts[i].test();
 	child = waitpid(-1, &status, WNOHANG | __WALL);
 	if (child >= 0)
-		printf("not ok - %s leaves a child: %d, status %#x\n", parts[i].word, child, status);
+		printf("not ok - %s leaves a child: %d, status %#x\n", parts[i].word, child,
+		       status);
 }
 
 /* Runs the parts that are named, or all but those that are not for the host. */

@@ -222,36 +222,22 @@ polls_once(void)
 	return poll(NULL, 0, 2000) == 0 ? 5 : 6;
 }
 
-static long
-now_ms(void)
-{
-	struct timespec now;
-
-	return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000 + now.tv_nsec / MS : 0;
-}
-
 /* Does a thread that goes on stop before it has slept for a second? One whose time is over may
  * sleep until the timer's interrupt, which comes at once. */
 static bool
 stops_awake(pid_t pid)
 {
-	char path[32], text[128] = "";
-	long awake = now_ms();
-	int fd;
+	long awake = now_ns(CLOCK_MONOTONIC);
+	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	do {
 		sched_yield();
-		memset(text, 0, sizeof(text));
-		fd = open(path, O_RDONLY);
-		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-			return close(fd), false;
-		close(fd);
-		if (strstr(text, ") S ") == NULL)
-			awake = now_ms();
-	} while (strstr(text, ") R ") != NULL || strstr(text, ") D ") != NULL ||
-		 (strstr(text, ") S ") != NULL && now_ms() - awake < 1000));
-	return strstr(text, ") t ") != NULL;
+		state = state_of(pid, 0);
+		if (state != 'S')
+			awake = now_ns(CLOCK_MONOTONIC);
+	} while (state == 'R' || state == 'D' ||
+		 (state == 'S' && now_ns(CLOCK_MONOTONIC) - awake < 1000 * MS));
+	return state == 't';
 }
 
 /* Is it at the end of a call that does not begin again? */

@@ -289,15 +289,6 @@ stay_on(int cpu)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-static long
-used_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void
 await_ready(unsigned n)
 {
@@ -334,7 +325,9 @@ nothing(int who)
 static void
 spin(int who)
 {
-	for (long from = used_ms(); used_ms() - from < 150;)
+	long until = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 150 * MS;
+
+	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
 		;
 }
 

@@ -267,15 +267,6 @@ niceness_is_told(void)
 	return setpriority(PRIO_PROCESS, 0, 0) == 0 && good && in_child(nice_group, NULL) == 0;
 }
 
-static long
-own_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* How much a process counts in 300 ms: 30 times the best of five times 10 ms. */
 static long
 work_of_300_ms(void)
@@ -284,8 +275,9 @@ work_of_300_ms(void)
 	long best = 0;
 
 	for (int i = 0; i < 5; i++) {
-		counted = 0;
-		for (long from = own_ms(); own_ms() - from < 10;)
+		long until = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 10 * MS;
+
+		for (counted = 0; now_ns(CLOCK_PROCESS_CPUTIME_ID) < until;)
 			counted = counted + 1;
 		best = counted > best ? counted : best;
 	}
@@ -314,7 +306,7 @@ the_nice_get_less(void)
 			while (__atomic_load_n(&done[2], __ATOMIC_SEQ_CST) < 2)
 				sched_yield();
 			while (i == 1 || done[0] < work) {
-				own_ms();
+				now_ns(CLOCK_PROCESS_CPUTIME_ID);
 				__atomic_fetch_add(&done[i], 1, __ATOMIC_RELAXED);
 			}
 			_exit(0);

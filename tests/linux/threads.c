@@ -822,10 +822,10 @@ far_wake(unsigned i, unsigned n, uint32_t bits)
 int
 threads_far(unsigned n, bool shared)
 {
-	struct timespec begin, end;
+	struct timespec now;
 	pthread_attr_t small;
 	pthread_t t;
-	long ns;
+	long begin;
 
 	far_private = shared ? 0 : FUTEX_PRIVATE_FLAG;
 	far_words = calloc(n + 1, sizeof(*far_words));
@@ -842,19 +842,17 @@ threads_far(unsigned n, bool shared)
 			sched_yield();
 		await_sleep(getpid(), far_tids[i]);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &begin);
+	begin = now_ns(CLOCK_MONOTONIC);
 	for (int i = 0; i < 1000; i++)
 		far_wake(0, 1, 1);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	ns = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
-	printf("beside %u waiters %ld ns\n", n, ns / 1000);
+	printf("beside %u waiters %ld ns\n", n, (now_ns(CLOCK_MONOTONIC) - begin) / 1000);
 	/* Now all wait for one: who looks at many of them finds each once. */
 	for (unsigned i = 1; i < n; i++)
 		if (syscall(SYS_futex, far_words[i + 1], FUTEX_CMP_REQUEUE | far_private, 0, 1,
 			    far_words[1], 0) != 1)
 			return 2;
-	clock_gettime(CLOCK_REALTIME, &begin);
-	return far_wake(1, n, 2) == 0 && clock_settime(CLOCK_REALTIME, &begin) == 0 &&
+	clock_gettime(CLOCK_REALTIME, &now);
+	return far_wake(1, n, 2) == 0 && clock_settime(CLOCK_REALTIME, &now) == 0 &&
 		       far_wake(1, 1, 4) == 1 && far_wake(1, n, 1) == n - 1
 		   ? 0
 		   : 3;

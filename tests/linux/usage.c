@@ -169,13 +169,12 @@ wait4_tells_of_the_tracee(void)
 {
 	struct rusage stopped, ended;
 	pid_t pid = fork();
-	struct timespec t = {0};
 	int status;
 
 	if (pid == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		while (t.tv_sec == 0 && t.tv_nsec < 30 * MS)
-			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+		while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < 30 * MS)
+			;
 		raise(SIGSTOP);
 		_exit(use_memory((void *)(8 * MIB)));
 	}
@@ -393,15 +392,6 @@ compute_until(int n)
 	return timer_signals >= n;
 }
 
-static int64_t
-cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000l + t.tv_nsec;
-}
-
 static int
 timer_runs(void *arg)
 {
@@ -416,7 +406,7 @@ timer_runs(void *arg)
 	catch_signal(which == ITIMER_PROF ? SIGPROF : SIGVTALRM);
 	if (setitimer(which, &often, NULL) != 0 || !compute_until(3))
 		return 1;
-	before = cpu_ns();
+	before = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (setitimer(which, &once, &left) != 0 || left.it_interval.tv_usec != 1000)
 		return 2;
 	/* Who sleeps has no CPU: what is counted is at most the process's time, but for ticks. */
@@ -424,7 +414,7 @@ timer_runs(void *arg)
 	    setitimer(which, &(struct itimerval){0}, &left) != 0)
 		return 3;
 	counted = (1000000000l - left.it_value.tv_sec * 1000000 - left.it_value.tv_usec) * 1000;
-	if (counted > cpu_ns() - before + 50 * MS)
+	if (counted > now_ns(CLOCK_PROCESS_CPUTIME_ID) - before + 50 * MS)
 		return 4;
 	setitimer(which, &once, NULL);
 	pid = fork();

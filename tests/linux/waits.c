@@ -214,18 +214,16 @@ signals_do_no_harm(void)
 
 /* ---- the clock of a process ---- */
 
-static uint64_t latest;
+static long latest;
 static bool went_back;
 
 static void *
 reads_clock(void *turns)
 {
 	for (unsigned n = *(unsigned *)turns; n > 0; n--) {
-		uint64_t before = __atomic_load_n(&latest, __ATOMIC_SEQ_CST), now;
-		struct timespec t;
+		long before = __atomic_load_n(&latest, __ATOMIC_SEQ_CST);
+		long now = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-		now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 		if (now < before)
 			went_back = true;
 		while (before < now &&

@@ -259,7 +259,8 @@ workers_compute(double seconds)
 {
 	struct sigaction act = {.sa_handler = on_signal};
 	struct itimerval every = {{0, 10000}, {0, 10000}};
-	struct timespec end, now, nap = {0, 10000000};
+	struct timespec nap = {0, 10 * MS};
+	long begin;
 	sigset_t set;
 
 	in_handler = series(99);
@@ -274,12 +275,10 @@ workers_compute(double seconds)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	pthread_barrier_wait(&all_exist);
 	setitimer(ITIMER_REAL, &every, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	do {
+	begin = now_ns(CLOCK_MONOTONIC);
+	do
 		nanosleep(&nap, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)(now.tv_sec - end.tv_sec) + (double)(now.tv_nsec - end.tv_nsec) / 1e9 <
-		 seconds);
+	while ((double)(now_ns(CLOCK_MONOTONIC) - begin) / 1e9 < seconds);
 	over = true;
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
