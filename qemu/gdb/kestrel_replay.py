@@ -146,8 +146,7 @@ class Run:
 
     def seek(self, instruction):
         """Runs the machine to an instruction, from the nearest saved machine if that is before it."""
-        saved = max(at for at in self.saved if at <= instruction)
-        if not saved <= self.now() <= instruction and self.asks_disk():
+        if self.loads(instruction) is not None and self.asks_disk():
             self.start()  # in place of this machine QEMU 7.2 loads none: it waits for the disk, and the disk for this machine to go on
         said = self.command(f"replay_seek {instruction}")
         if said:
@@ -157,6 +156,11 @@ class Run:
         now = self.now()
         if now != instruction:
             raise gdb.GdbError(f"QEMU stands at instruction {now}, expected {instruction}")
+
+    def loads(self, instruction):
+        """The saved machine from which seek() starts. None: it starts from where this one stands."""
+        saved = max(at for at in self.saved if at <= instruction)
+        return None if saved <= self.now() <= instruction else saved
 
     def now(self):
         """The number of instructions that the machine has executed."""

@@ -65,7 +65,7 @@ BUDGETS = {
     "ktr/tools/export/html": 1500,
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
-    "qemu/gdb": 1111,
+    "qemu/gdb": 1115,
     "tests": 89827,
     "userland/bin": 750,
     "userland/bin/dtrace": 3176,

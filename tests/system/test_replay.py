@@ -47,10 +47,9 @@ COUNTS = """python
 import kestrel_replay
 run, seek, go, told = kestrel_replay.RUN, kestrel_replay.RUN.seek, kestrel_replay.RUN.go, [0, 0]
 def counted(instruction):
-    now, saved = run.now(), max((at for at in run.saved if at <= instruction), default=0)
-    loads = not saved <= now <= instruction
-    told[0] += instruction - (saved if loads else now)
-    told[1] += loads
+    saved = run.loads(instruction)
+    told[0] += instruction - (run.now() if saved is None else saved)
+    told[1] += saved is not None
     seek(instruction)
 def tell(n, near=None):
     told[:] = [0, 0]
