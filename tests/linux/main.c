@@ -158,9 +158,10 @@ run_part(size_t i)
 
 	parts[i].test();
 	child = waitpid(-1, &status, WNOHANG | __WALL);
-	if (child >= 0)
-		printf("not ok - %s leaves a child: %d, status %#x\n", parts[i].word, child,
-		       status);
+	if (child >= 0) {
+		printf("# %s: child %d is left, status %#x\n", parts[i].word, child, status);
+		result(false, "a part leaves no child");
+	}
 }
 
 /* Runs the parts that are named, or all but those that are not for the host. */
